@@ -62,7 +62,8 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long check bench bench-peers install clean
+.PHONY: all help run demo quick test test-long test-agents check bench bench-peers install deb
+.PHONY: clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -85,8 +86,9 @@ $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 
 # The simulator with an invariant broken on purpose: see tests/sim/caught.sh.
 BREAKS := job_step admission_start jobs_insert events_append attempts_insert job_keys_enter \
-          job_keys_leave queues_leased queues_waiting bucket_take accounts_parked_list \
-          tx_commit command_undo jobs_due leases_claim leases_enter
+          job_keys_leave queues_leased queues_waiting bucket_take accounts_state_list \
+          accounts_runs_but account_view_runs tx_commit command_undo jobs_due leases_claim \
+          leases_enter
 $(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) $(BREAKS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) -lm
 
@@ -165,6 +167,11 @@ test-long:
 	@tools/packages test-long
 	@BUILD=$(BUILD) tools/test --long
 
+test-agents:
+	@tools/packages test-agents
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tests/agents/run
+
 check:
 	@tools/packages check
 	@BUILD=$(BUILD) tools/check
@@ -185,6 +192,11 @@ install: all
 	install -D -m 644 share/completions/drover.bash \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
 
+deb:
+	@tools/packages deb
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tools/deb
+
 clean:
 	rm -rf $(BUILD)
 
@@ -195,11 +207,13 @@ help:
 	@echo 'make quick      unit and store tests and the main end-to-end tests, in two minutes'
 	@echo 'make test       unit, store and end-to-end tests, plain and with sanitizers'
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
+	@echo 'make test-agents  real agents from npm against a scripted model; part of test-long'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'
 	@echo 'make bench      benchmarks; make bench-peers: beside its peers, which it fetches'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
+	@echo 'make deb        a Debian package with a systemd unit: $(BUILD)/drover_$(VERSION)_ARCH.deb'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo
 	@echo 'Variables: BUILD=$(BUILD) CC=$(CC) SAN=address,undefined PREFIX=$(PREFIX) DESTDIR='

@@ -24,6 +24,10 @@ _drover_repositories() {
     drover repo list --limit 200 2>/dev/null | sed -n '2,$s/ .*//p'
 }
 
+_drover_profiles() {
+    drover agents profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }'
+}
+
 _drover_queues() {
     drover queue list 2>/dev/null | sed -n '2,$s/ .*//p'
 }
@@ -57,6 +61,8 @@ unpublish clean notify" ;;
     --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    --agent) _drover_reply "$2" -W "$(_drover_profiles)" ;;
+    --branch) _drover_reply "$2" -W "$(git branch --format='%(refname:short)' 2>/dev/null)" ;;
     --run | --task | --depends-on) _drover_reply "$2" -W latest ;;
     --status)
         case $3 in
@@ -67,7 +73,7 @@ unpublish clean notify" ;;
         esac
         ;;
     --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | \
-        --priority | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
+        --priority | --best-of | --candidate | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
         --title | --wait-ms | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
@@ -88,13 +94,13 @@ _drover_word() {
         _drover_reply "$2" -W "$(_drover_queues)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
-    task | cancel | retry | run | timeline | watch | artifacts | approval | approve | reject | \
-        say | messages | pause | resume | question | answer)
+    task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | \
+        reject | say | messages | pause | resume | question | answer)
         _drover_reply "$2" -W latest ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
     'agents check')
-        _drover_reply "$2" -W "$(drover agents profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }')" ;;
+        _drover_reply "$2" -W "$(_drover_profiles)" ;;
     help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;
     esac
 }

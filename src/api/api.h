@@ -49,6 +49,7 @@ struct api {
     const char *data_dir;
     struct str defaults; /* The layer under every repository's document; or empty. */
     struct notify_channels channels;
+    struct account_configs accounts;
     struct sink_configs sinks;
 };
 #endif

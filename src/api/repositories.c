@@ -3,6 +3,7 @@
  */
 #include "control/admit/repositories.h"
 #include "api/listing.h"
+#include "api/repo_access.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/js_peek.h"
@@ -10,6 +11,8 @@
 #include "control/run/quarantine.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
+#include "forge/checked_out.h"
+#include "forge/origin_access.h"
 #include "store/workspaces.h"
 #include <string.h>
 
@@ -64,6 +67,61 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
     return rc;
 }
 
+/* What the repository's address leads to, as the server sees it. */
+struct origin_report {
+    enum rc rc;
+    struct err err;          /* What is wrong with it. */
+    const char *commit;      /* Of the default branch; NULL: there is none. */
+    const char *checked_out; /* The worktree that shows the default branch; NULL: none does. */
+};
+
+static void look_at_origin(struct repo_access *access, struct arena *arena,
+                           struct origin_report *report)
+{
+    const struct git *git = &access->forge.git;
+    const char *branch = access->config->default_branch;
+    const char *ref = arena_printf(arena, "refs/heads/%s", branch);
+    struct origin origin = {.git = git, .arena = arena};
+    struct checked_out found = {.tree = NULL};
+    report->rc = origin_access(git, access->config->url, &report->err);
+    if (report->rc == RC_OK)
+        report->rc = origin_open(&origin, access->config->url, &report->err);
+    if (report->rc == RC_OK)
+        report->rc = origin_ref(&origin, ref, &report->commit, &report->err);
+    if (report->rc == RC_OK)
+        report->rc = checked_out_find(&origin, ref, &found, &report->err);
+    report->checked_out = found.tree;
+    if (report->rc == RC_OK && report->commit == NULL)
+        report->rc = err_set(&report->err, RC_NOT_FOUND, "BRANCH_NOT_FOUND",
+                             "The repository has no branch %.200s.", branch);
+}
+
+enum rc api_repository_origin(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(repo_access_release) struct repo_access access = {0};
+    struct origin_report *report = arena_alloc(&call->http.arena, sizeof *report);
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = repo_access_open(call, db, call->vars[0], &access, err);
+    if (rc != RC_OK)
+        return rc;
+    look_at_origin(&access, &call->http.arena, report);
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "repository", access.repository.name);
+    jw_kstr(&jw, "url", access.config->url);
+    jw_kstr(&jw, "defaultBranch", access.config->default_branch);
+    jw_kstr(&jw, "commit", report->commit);
+    jw_kstr(&jw, "checkedOutIn", report->checked_out);
+    jw_kbool(&jw, "ok", report->rc == RC_OK);
+    jw_optstr(&jw, "code", report->err.code);
+    jw_optstr(&jw, "detail", report->err.text);
+    jw_end(&jw, '}');
+    return RC_OK;
+}
+
 enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
 {
     struct listing list;
@@ -106,12 +164,44 @@ static enum rc read_document(struct call *call, struct js **ret_tree, struct err
     return rc;
 }
 
+static void find_accounts(struct call *call, const struct agent_config *agent, const char *path,
+                          struct faults *faults)
+{
+    struct arena *arena = &call->http.arena;
+    for (size_t i = 0; agent->accounts[i] != NULL; i++)
+        if (account_configs_find(&call->api->accounts, agent->accounts[i]) == NULL)
+            faults_add(faults, arena, arena_printf(arena, "%s.accounts[%zu]", path, i),
+                       arena_printf(arena,
+                                    "account %s is not in the server's configuration; drover "
+                                    "accounts lists those that are",
+                                    agent->accounts[i]));
+}
+
+/* A run would wait for ever for an account that is misspelt. */
+static enum rc check_accounts(struct call *call, const struct repo_layers *layers,
+                              struct faults *faults, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct arena *arena = &call->http.arena;
+    struct repo_config *config = arena_alloc(arena, sizeof *config);
+    enum rc rc = repo_layers_decode(layers, arena, &tree, config, err);
+    if (rc != RC_OK)
+        return rc;
+    find_accounts(call, &config->agent, "agent", faults);
+    for (size_t i = 0; i < config->fallback_count; i++)
+        find_accounts(call, &config->fallback[i], arena_printf(arena, "agent.fallback[%zu]", i),
+                      faults);
+    return faults_err(faults, "INVALID_CONFIGURATION", err);
+}
+
 /* The document must be valid over the server's defaults: tasks get both merged. */
 static enum rc check_document(struct call *call, struct str document, struct err *err)
 {
     const struct repo_layers layers = {.platform = call->api->defaults, .repository = document};
     struct faults faults = {0};
     enum rc rc = repo_layers_check(&layers, &call->http.arena, &faults, err);
+    if (rc == RC_OK)
+        rc = check_accounts(call, &layers, &faults, err);
     if (rc != RC_INVALID)
         return rc;
     if (is_yaml(call))

@@ -21,6 +21,9 @@ API_COMMAND(api_task_cancel);
 API_COMMAND(api_task_retry);
 API_QUERY(api_task_list);
 API_QUERY(api_task_get);
+
+/* candidates.c */
+API_QUERY(api_task_candidates);
 API_QUERY(api_task_config);
 
 /* runs.c */
@@ -41,6 +44,7 @@ API_QUERY(api_artifact_put);
 /* repositories.c */
 API_QUERY(api_repository_list);
 API_QUERY(api_repository_get);
+API_QUERY(api_repository_origin);
 API_COMMAND(api_repository_put);
 API_BUILD(api_repository_remove);
 API_BUILD(api_repository_quarantine);
@@ -49,7 +53,9 @@ API_ANSWER(api_repository_answer);
 
 /* accounts.c */
 API_QUERY(api_account_list);
-API_COMMAND(api_account_resume);
+API_BUILD(api_account_park);
+API_BUILD(api_account_resume);
+API_ANSWER(api_account_answer);
 
 /* breakers.c */
 API_QUERY(api_breaker_list);

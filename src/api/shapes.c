@@ -56,6 +56,13 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
     key_json(jw, "attachments", task->attachments, STR("[]"));
     jw_kstr(jw, "requestedBy", task->requested_by);
+    key_int_or_null(jw, "bestOf", task->best_of);
+    if (task->best_of > 0)
+        key_id(jw, "chosenTaskId", &task->chosen_id);
+    if (task->candidate_no > 0) {
+        jw_kint(jw, "candidateNo", task->candidate_no);
+        jw_kstr(jw, "candidate", task->candidate);
+    }
 }
 
 /* The run's limits in force (core/run/task_limits.h), not those that the task asked for. */
@@ -78,12 +85,28 @@ static void task_waiting(struct jw *jw, const struct run_row *latest, int64_t po
     jw_ktime(jw, "waitingSince", waits ? latest->queued_us : 0);
 }
 
+/* What the run was expected to take, and by how much that was wrong. */
+static void run_forecast(struct jw *jw, const struct run_row *run)
+{
+    const struct past_run actual = {
+        .cost_microusd = run->cost_microusd, .turns = run->turns, .work_us = run->work_us};
+    if (run->forecast.len == 0) {
+        jw_kstr(jw, "forecast", NULL);
+        return;
+    }
+    jw_kraw(jw, "forecast", run->forecast);
+    if (run_is_terminal(run->status))
+        forecast_write_error(jw, "forecastError", run->forecast, &actual);
+}
+
 /* Its sub-tasks, and what it has used together with them. */
-static void task_tree(struct jw *jw, const struct task_extras *extras)
+static void task_alone(struct jw *jw, const struct task_extras *extras)
 {
     const struct budget_node *node = extras->tree;
     if (!extras->alone)
         return;
+    if (extras->run_count > 0)
+        run_forecast(jw, &extras->runs[extras->run_count - 1]);
     jw_kint(jw, "children", extras->child_count);
     if (node == NULL)
         return;
@@ -108,7 +131,7 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     if (count)
         run_limits(jw, &runs[count - 1]);
     task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
-    task_tree(jw, extras);
+    task_alone(jw, extras);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
     jw_begin(jw, '[');
@@ -139,6 +162,8 @@ static void run_spending(struct jw *jw, const struct run_row *run)
         jw_kint(jw, budget_kind_name((enum budget_kind)kind), run->used[kind]);
     jw_end(jw, '}');
     jw_kint(jw, "workersLost", run->lost);
+    struct clock clock = clock_real();
+    jw_kint(jw, "workSeconds", run_work_us(run, clock_now_us(&clock)) / US_PER_SECOND);
 }
 
 /* Its position in its blueprint, and its results so far. */
@@ -150,6 +175,8 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_kstr(jw, "promptVersion", run->prompt_version);
     jw_kstr(jw, "planArtifactId", run->plan_sha256);
     jw_kstr(jw, "account", run->account);
+    jw_kstr(jw, "agent", run->agent);
+    jw_kint(jw, "fallback", run->fallback);
     jw_kraw(jw, "paths", run->paths.len > 0 ? run->paths : STR("[]"));
     jw_kraw(jw, "stepResults", run->step_results.len > 0 ? run->step_results : STR("[]"));
     jw_kbool(jw, "partial", run->partial);
@@ -192,6 +219,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     run_course(jw, run);
     run_spending(jw, run);
     run_limits(jw, run);
+    run_forecast(jw, run);
     jw_key(jw, "pullRequest");
     if (extras->pull_request != NULL)
         shape_pull_request(jw, extras->pull_request);

@@ -12,6 +12,7 @@
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
 #include "core/queue/rank.h"
+#include "core/run/task_limits.h"
 #include "store/capacity.h"
 #include "work/job/attachments.h"
 #include <math.h>
@@ -30,8 +31,7 @@ enum {
     CHANNEL_SOURCE_MAX = 100,
     CHANNEL_BYTES_MAX = 16 * 1024,
     OVERRIDE_REASON_MAX = 1000,
-    TURNS_MAX = 500,
-    TOKENS_MAX = 1000000000
+    CANDIDATE_NAME_MAX = 64
 };
 #define ISSUE_NUMBER_MAX ((int64_t)1 << 53)
 static const double budget_usd_min = 0.01, budget_usd_max = 100.0;
@@ -172,6 +172,25 @@ static enum rc read_override(const struct js *override, struct cmd_submit *cmd, 
     return fields_close(&fields);
 }
 
+/* bestOf: how many; candidates: which, and so how many. */
+static enum rc read_candidates(const struct js *names, struct cmd_submit *cmd, struct err *err)
+{
+    size_t count = js_count(names);
+    if (names == NULL)
+        return RC_OK;
+    if (count < CANDIDATES_MIN || (cmd->best_of > 0 && (size_t)cmd->best_of != count))
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "candidates",
+                         "candidates must name %d to %d candidates of the repository, and as many "
+                         "as bestOf if that is given",
+                         CANDIDATES_MIN, CANDIDATES_MAX);
+    const char **words = arena_array(&cmd->base.arena, count, sizeof *words);
+    for (size_t i = 0; i < count; i++)
+        words[i] = js_str(js_at(names, i), "");
+    cmd->candidates = words;
+    cmd->best_of = (int64_t)(cmd->candidate_count = count);
+    return RC_OK;
+}
+
 /* A sub-task may leave out its repository: it is the parent's then. */
 static void read_place(struct fields *fields, struct cmd_submit *cmd)
 {
@@ -190,7 +209,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     struct fields fields;
     const struct js *overrides = NULL;
     const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
-    const struct js *attachments = NULL, *override = NULL;
+    const struct js *attachments = NULL, *override = NULL, *candidates = NULL;
     fields_open(&fields, cmd->base.tree, "", err);
     read_place(&fields, cmd);
     fields_string(&fields, "description", FIELD_OPTIONAL,
@@ -209,6 +228,10 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
                    &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
     fields_array(&fields, "attachments", FIELD_OPTIONAL, ATTACHMENTS_MAX, &attachments);
     fields_object(&fields, "override", FIELD_OPTIONAL, &override);
+    fields_int(&fields, "bestOf", FIELD_OPTIONAL,
+               &(struct field_range){CANDIDATES_MIN, CANDIDATES_MAX}, &cmd->best_of);
+    fields_strings(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX,
+                   &(struct field_text){.min = 1, .max = CANDIDATE_NAME_MAX}, &candidates);
     if (cmd->description == NULL && !cmd->issue_number)
         fields_fail(&fields, "description", "give a description, an issueNumber, or both");
     enum rc rc = fields_close(&fields);
@@ -222,6 +245,8 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
         rc = read_attachments(attachments, cmd, err);
     if (rc == RC_OK)
         rc = read_override(override, cmd, err);
+    if (rc == RC_OK)
+        rc = read_candidates(candidates, cmd, err);
     cmd->scope = json_of(scope, &cmd->base.arena);
     cmd->labels = json_of(labels, &cmd->base.arena);
     return rc;
@@ -277,6 +302,17 @@ void api_task_submit_answer(struct call *call, struct command *command)
     jw_kstr(&jw, "taskId", cmd->task_id.text);
     jw_kstr(&jw, "runId", cmd->run_id.text);
     jw_kstr(&jw, "status", "queued");
+    if (cmd->forecast.len > 0)
+        jw_kraw(&jw, "forecast", cmd->forecast);
+    if (cmd->warning != NULL) {
+        jw_key(&jw, "warnings");
+        jw_begin(&jw, '[');
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "code", "forecast_over_limit");
+        jw_kstr(&jw, "message", cmd->warning);
+        jw_end(&jw, '}');
+        jw_end(&jw, ']');
+    }
     jw_end(&jw, '}');
 }
 
@@ -332,12 +368,13 @@ static enum rc read_tree(struct call *call, struct db *db, const struct task_row
                          struct task_extras *extras, struct err *err)
 {
     const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
+    struct clock clock = clock_real();
     extras->alone = true;
     enum rc rc = tasks_count_children(db, &task->id, &extras->child_count, err);
     if (rc != RC_OK || latest == NULL || id_is_none(&latest->root_run_id))
         return rc;
     struct budget_tree tree;
-    rc = runs_tree(db, &latest->root_run_id, SUBTASK_RUNS_MAX, &call->http.arena, &tree, err);
+    rc = runs_tree(db, &latest->root_run_id, clock_now_us(&clock), &call->http.arena, &tree, err);
     if (rc == RC_OK)
         rc = budget_tree_link(&tree, err);
     int at = rc == RC_OK ? budget_tree_find(&tree, &latest->id) : BUDGET_TREE_NONE;

@@ -6,6 +6,7 @@
  * costs no memory and has a line and a column.
  */
 #include "base/js.h"
+#include "base/js_mend.h"
 #include "base/jw.h"
 #include "base/mem.h"
 #include <assert.h>
@@ -101,7 +102,12 @@ enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err
 
 enum rc js_parse_lenient(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
 {
-    return parse(bytes, len, 0, ret_tree, err);
+    if (parse(bytes, len, 0, ret_tree, NULL) == RC_OK)
+        return RC_OK;
+    CLEANUP(buf_release) struct buf mended;
+    buf_init(&mended, 6 * len + 16); /* Every byte may become one of three, an escape is six. */
+    js_mend((struct str){bytes, len}, &mended);
+    return parse(buf_text(&mended), mended.len, 0, ret_tree, err);
 }
 
 void js_free(struct js *tree)

@@ -23,7 +23,8 @@ enum { JS_DEPTH_MAX = 64 };
 
 /* RC_MALFORMED with line and column in err.  An empty body is malformed too. */
 MUST_USE enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err *err);
-/* The same for what other programs print: of members with one name the last counts. */
+/* The same for what other programs print: of members with one name the last counts, and a value
+   that could not be read takes nothing else with it (js_mend.h). */
 MUST_USE enum rc js_parse_lenient(const char *bytes, size_t len, struct js **ret_tree,
                                   struct err *err);
 void js_free(struct js *tree);

@@ -2,10 +2,12 @@
  * agents.c - the profiles of known agents: agents profiles.  No server is needed.
  * server/cmd_agents.c has agents check, which starts one.
  */
+#include "base/clock.h"
 #include "base/jw.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "core/agent/claims.h"
 #include "core/config/profile.h"
 #include <stdio.h>
 
@@ -43,6 +45,7 @@ static void write_profile(struct jw *jw, const struct agent_profile *profile)
     write_list(jw, "env", profile->env);
     write_list(jw, "credentials", profile->credentials);
     write_logins(jw, profile->logins);
+    jw_kint(jw, "quotaWindowSeconds", claim_longest_us(profile->adapter) / US_PER_SECOND);
     jw_kstr(jw, "install", profile->install);
     jw_end(jw, '}');
 }

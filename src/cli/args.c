@@ -1,6 +1,7 @@
 #include "cli/args.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,18 @@ static const struct arg_option *find(const struct args *args, struct str name)
         }
     }
     return NULL;
+}
+
+/* " (did you mean --watch?)", or "". */
+static const char *suggestion(const struct args *args, struct str name, struct arena *arena)
+{
+    struct suggest suggest = suggest_for(str_dup(arena, name));
+    for (size_t i = 0; i < args->table_count; i++) {
+        for (const struct arg_option *each = args->tables[i]; each->name != NULL; each++)
+            suggest_offer(&suggest, each->name);
+    }
+    return suggest.closest != NULL ? arena_printf(arena, " (did you mean --%s?)", suggest.closest)
+                                   : "";
 }
 
 static enum rc refuse(struct err *err, const struct arg_option *option, const char *what)
@@ -64,14 +77,15 @@ static enum rc check_value(const struct arg_option *option, const char *text, st
 
 /* argv[*at] begins with "--" and is longer; *at moves on when the value is the next word. */
 static enum rc take_option(struct args *args, size_t argc, char *const *argv, size_t *at,
-                           struct err *err)
+                           struct arena *arena, struct err *err)
 {
     const char *body = argv[*at] + 2;
     struct str name = {body, strcspn(body, "=")};
     const char *value = body[name.len] == '=' ? body + name.len + 1 : NULL;
     const struct arg_option *option = find(args, name);
     if (option == NULL)
-        return err_set(err, RC_INVALID, "USAGE", "there is no option --%.*s", (int)name.len, body);
+        return err_set(err, RC_INVALID, "USAGE", "there is no option --%.*s%s", (int)name.len, body,
+                       suggestion(args, name, arena));
     if (option->kind == ARG_FLAG && value != NULL)
         return refuse(err, option, "takes no value");
     if (option->kind != ARG_LIST && args_has(args, option->name))
@@ -105,11 +119,11 @@ enum rc args_parse(struct args *args, size_t argc, char *const *argv, struct are
             words_only = true;
         } else if (text[1] != '-') {
             return err_set(err, RC_INVALID, "USAGE",
-                           "there is no option %s; options are long (--name), and words that "
+                           "there is no option %s%s; options are long (--name), and words that "
                            "begin with a dash come after --",
-                           text);
+                           text, suggestion(args, str_of(text + 1), arena));
         } else {
-            enum rc rc = take_option(args, argc, argv, &i, err);
+            enum rc rc = take_option(args, argc, argv, &i, arena, err);
             if (rc != RC_OK)
                 return rc;
         }

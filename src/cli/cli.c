@@ -15,8 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 64 };
-
 /* To add one: a row in the table of its noun (as in cli/task.c), and its words in the man page
    docs/drover.1.  share/completions/drover.bash asks `drover help` for commands and options; only
    an option with a fixed set of values has a line there.  A new noun is a file with its table,
@@ -33,11 +31,13 @@ static const struct {
     {NULL, cli_doctor_commands},
     {NULL, cli_prune_commands},
     {NULL, cli_backup_commands},
-    {"Repositories", cli_repo_commands},
+    {"Repositories", cli_init_commands},
+    {NULL, cli_repo_commands},
     {NULL, cli_schema_commands},
     {NULL, cli_agents_commands},
     {NULL, cli_agents_check_commands},
     {"Tasks", cli_task_commands},
+    {NULL, cli_compare_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},
     {NULL, cli_steer_commands},
@@ -98,7 +98,7 @@ static const struct cli_command *cli_find(const char *name)
 /* Is it the first word of commands of two words, like repo? */
 static bool is_family(const char *word)
 {
-    char prefix[NAME_BYTES];
+    char prefix[CLI_NAME_BYTES];
     (void)snprintf(prefix, sizeof prefix, "%s ", word);
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         for (const struct cli_command *each = families[i].commands; each->name != NULL; each++) {
@@ -109,21 +109,64 @@ static bool is_family(const char *word)
     return false;
 }
 
-const char *cli_closest(const char *name)
+static bool has_two_words(const char *name)
+{
+    return strchr(name, ' ') != NULL;
+}
+
+/* Of the commands of so many words, or of the first words of those of two. */
+enum among { AMONG_ONE, AMONG_TWO, AMONG_FIRST };
+
+static void offer(struct suggest *suggest, const char *name, enum among among,
+                  char to[CLI_NAME_BYTES])
+{
+    char word[CLI_NAME_BYTES];
+    size_t before = suggest->distance;
+    if (has_two_words(name) == (among == AMONG_ONE))
+        return;
+    size_t len = among == AMONG_FIRST ? strcspn(name, " ") : strlen(name);
+    (void)snprintf(word, sizeof word, "%.*s", (int)len, name);
+    suggest_offer(suggest, word);
+    if (suggest->distance < before)
+        text_copy(to, CLI_NAME_BYTES, word);
+}
+
+/* Closer than *distance, which it lowers. */
+static void find_closest(const char *name, enum among among, size_t *distance,
+                         char to[CLI_NAME_BYTES])
 {
     struct suggest suggest = suggest_for(name);
+    if (*distance < suggest.distance)
+        suggest.distance = *distance;
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         for (const struct cli_command *each = families[i].commands; each->name != NULL; each++)
-            suggest_offer(&suggest, each->name);
+            offer(&suggest, each->name, among, to);
     }
-    return suggest.closest;
+    *distance = suggest.distance;
+}
+
+bool cli_closest(const char *first, const char *second, char to[CLI_NAME_BYTES])
+{
+    size_t distance = SIZE_MAX;
+    to[0] = '\0';
+    if (second != NULL) {
+        char name[CLI_NAME_BYTES];
+        (void)snprintf(name, sizeof name, "%s %s", first, second);
+        find_closest(name, AMONG_TWO, &distance, to);
+    }
+    if (to[0] == '\0') {
+        distance = SIZE_MAX;
+        find_closest(first, AMONG_ONE, &distance, to);
+        find_closest(first, AMONG_FIRST, &distance, to);
+    }
+    return to[0] != '\0';
 }
 
 /* ---- help ---- */
 
 static void print_commands(const char *family)
 {
-    char prefix[NAME_BYTES];
+    char prefix[CLI_NAME_BYTES];
     (void)snprintf(prefix, sizeof prefix, "%s ", family != NULL ? family : "");
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         if (family == NULL && families[i].title != NULL)
@@ -149,7 +192,7 @@ static void print_overview(void)
 static void print_options(const struct arg_option *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
-        char left[NAME_BYTES];
+        char left[CLI_NAME_BYTES];
         (void)snprintf(left, sizeof left, "--%s%s%s", options->name,
                        options->value != NULL ? " " : "",
                        options->value != NULL ? options->value : "");
@@ -213,6 +256,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
+        {"NO_REPOSITORY", "Add it: drover init   See what there is: drover repo list"},
         {"REQUEST_TIMED_OUT", "Does a consumer work on it? See: drover subscription list"},
         {"STORE_UNREACHABLE", "Start PostgreSQL or see to its address (--db), then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
@@ -294,12 +338,35 @@ int cli_usage(struct cli *cli, const char *fmt, ...)
 
 /* ---- running ---- */
 
-static int unknown_command(const char *name)
+/* "add, list, show", the second words of a family. */
+static void print_seconds(const char *family)
 {
-    const char *close = cli_closest(name);
-    (void)fprintf(stderr, "drover: there is no command \"%s\"\n", name);
-    if (close != NULL)
+    char prefix[CLI_NAME_BYTES];
+    const char *comma = "";
+    (void)snprintf(prefix, sizeof prefix, "%s ", family);
+    (void)fprintf(stderr, "After %s there may be: ", family);
+    for (size_t i = 0; i < COUNT_OF(families); i++) {
+        for (const struct cli_command *each = families[i].commands; each->name != NULL; each++) {
+            if (!text_starts(each->name, prefix))
+                continue;
+            (void)fprintf(stderr, "%s%s", comma, each->name + strlen(prefix));
+            comma = ", ";
+        }
+    }
+    (void)fputc('\n', stderr);
+}
+
+/* second: the word behind it, or NULL. */
+static int unknown_command(const char *first, const char *second)
+{
+    char close[CLI_NAME_BYTES];
+    bool family = is_family(first);
+    (void)fprintf(stderr, "drover: there is no command \"%s%s%s\"\n", first, family ? " " : "",
+                  family ? second : "");
+    if (cli_closest(first, second, close) && !text_same(close, first))
         (void)fprintf(stderr, "Did you mean: drover %s\n", close);
+    else if (family)
+        print_seconds(first);
     else
         (void)fprintf(stderr, "drover help lists the commands.\n");
     return CLI_USAGE;
@@ -346,11 +413,8 @@ static int family_only(const char *family, const char *second)
         print_commands(family);
         return CLI_DONE;
     }
-    if (second != NULL && second[0] != '-') {
-        char name[NAME_BYTES];
-        (void)snprintf(name, sizeof name, "%s %s", family, second);
-        return unknown_command(name);
-    }
+    if (second != NULL && second[0] != '-')
+        return unknown_command(family, second);
     (void)fprintf(stderr, "drover: %s what?\n", family);
     (void)fflush(stderr);
     print_commands(family);
@@ -370,7 +434,7 @@ static int find_and_run(struct cli *cli, size_t argc, char **argv)
     size_t used = 1;
     if (is_family(argv[0])) {
         const char *second = argc > 1 ? argv[1] : NULL;
-        char name[NAME_BYTES];
+        char name[CLI_NAME_BYTES];
         (void)snprintf(name, sizeof name, "%s %s", argv[0], second != NULL ? second : "");
         cli->command = cli_find(name);
         used = 2;
@@ -384,7 +448,7 @@ static int find_and_run(struct cli *cli, size_t argc, char **argv)
         cli->command = cli_find(argv[0]);
     }
     if (cli->command == NULL)
-        return unknown_command(argv[0]);
+        return unknown_command(argv[0], argc > 1 && argv[1][0] != '-' ? argv[1] : NULL);
     return run_command(cli, argc - used, argv + used);
 }
 
@@ -401,7 +465,7 @@ static int run_help(struct cli *cli)
         return CLI_DONE;
     }
     if (!is_family(name))
-        return unknown_command(name);
+        return unknown_command(args_word(&cli->args, 0), args_word(&cli->args, 1));
     print_commands(name);
     return CLI_DONE;
 }

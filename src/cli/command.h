@@ -64,6 +64,7 @@ extern const struct cli_command cli_schema_commands[];
 extern const struct cli_command cli_agents_commands[];
 extern const struct cli_command cli_agents_check_commands[];
 extern const struct cli_command cli_task_commands[];
+extern const struct cli_command cli_compare_commands[];
 extern const struct cli_command cli_run_commands[];
 extern const struct cli_command cli_steer_commands[];
 extern const struct cli_command cli_watch_commands[];
@@ -89,6 +90,7 @@ extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_prune_commands[];
 extern const struct cli_command cli_backup_commands[];
+extern const struct cli_command cli_init_commands[];
 extern const struct cli_command cli_help_commands[];
 
 /* Reads `defaults` of a server's configuration file: the layer under all repositories' documents.
@@ -103,6 +105,8 @@ int cli_fail(struct cli *cli, enum rc rc, const struct err *err);
 /* A wrong command line: prints it and the usage line; CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The name of a command that is spelled similarly, or NULL. */
-const char *cli_closest(const char *name);
+enum { CLI_NAME_BYTES = 64 };
+/* The command, or the first word of commands of two, that is spelled similarly.  second: the next
+   word of the command line, or NULL.  False: there is none. */
+bool cli_closest(const char *first, const char *second, char to[CLI_NAME_BYTES]);
 #endif

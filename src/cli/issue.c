@@ -5,6 +5,7 @@
 #include "base/jw.h"
 #include "base/str.h"
 #include "cli/client.h"
+#include "cli/here.h"
 #include "cli/input.h"
 #include "cli/show.h"
 #include "cli/table.h"
@@ -24,17 +25,21 @@ static const char *number_of(const char *word)
     return text_to_i64(digits, &number) && number > 0 ? digits : NULL;
 }
 
-/* The number in the first word, with --repo; NULL: the usage was printed, *ret_status is set. */
-static const char *read_number(struct cli *cli, int *ret_status)
+struct which {
+    const char *repository, *number;
+};
+
+/* The number in the first word, and its repository.  False: what is wrong was printed, *ret_status
+   is set. */
+static bool read_which(struct cli *cli, struct which *which, int *ret_status)
 {
-    const char *number = number_of(args_word(&cli->args, 0));
-    if (!args_has(&cli->args, "repo")) {
-        *ret_status = cli_usage(cli, "--repo NAME is missing");
-        return NULL;
-    }
-    if (number == NULL)
+    which->number = number_of(args_word(&cli->args, 0));
+    if (which->number == NULL) {
         *ret_status = cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
-    return number;
+        return false;
+    }
+    which->repository = cli_repo(cli, ret_status);
+    return which->repository != NULL;
 }
 
 static int post(struct cli *cli, const char *path, const struct buf *body, const char *done)
@@ -62,16 +67,18 @@ static int run_new(struct cli *cli)
     CLEANUP(buf_release) struct buf body;
     buf_init(&text, BODY_BYTES_MAX);
     buf_init(&body, BODY_BYTES_MAX);
-    if (!args_has(&cli->args, "repo"))
-        return cli_usage(cli, "--repo NAME is missing");
+    int status = CLI_USAGE;
     if (!args_has(&cli->args, "title"))
         return cli_usage(cli, "--title TEXT is missing");
+    const char *repository = cli_repo(cli, &status);
+    if (repository == NULL)
+        return status;
     enum rc rc = cli_read_text(cli, 0, &text, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "repository", args_text(&cli->args, "repo", NULL));
+    jw_kstr(&jw, "repository", repository);
     jw_kstr(&jw, "title", args_text(&cli->args, "title", NULL));
     jw_optstr(&jw, "body", buf_text(&text));
     cli_write_list(cli, &jw, "label", "labels");
@@ -86,34 +93,35 @@ static int run_comment(struct cli *cli)
     CLEANUP(buf_release) struct buf body;
     buf_init(&text, BODY_BYTES_MAX);
     buf_init(&body, BODY_BYTES_MAX);
-    int status;
-    const char *number = read_number(cli, &status);
-    if (number == NULL)
+    int status = CLI_USAGE;
+    struct which which;
+    if (!read_which(cli, &which, &status))
         return status;
     enum rc rc = cli_read_text(cli, 1, &text, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "repository", args_text(&cli->args, "repo", NULL));
+    jw_kstr(&jw, "repository", which.repository);
     jw_kstr(&jw, "body", buf_text(&text));
     jw_end(&jw, '}');
-    return post(cli, cli_path(cli, "/v1/issues/", number, "/comments"), &body, "has your comment");
+    return post(cli, cli_path(cli, "/v1/issues/", which.number, "/comments"), &body,
+                "has your comment");
 }
 
 static int set_state(struct cli *cli, const char *action, const char *done)
 {
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, BODY_BYTES_MAX);
-    int status;
-    const char *number = read_number(cli, &status);
-    if (number == NULL)
+    int status = CLI_USAGE;
+    struct which which;
+    if (!read_which(cli, &which, &status))
         return status;
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "repository", args_text(&cli->args, "repo", NULL));
+    jw_kstr(&jw, "repository", which.repository);
     jw_end(&jw, '}');
-    return post(cli, cli_path(cli, "/v1/issues/", number, action), &body, done);
+    return post(cli, cli_path(cli, "/v1/issues/", which.number, action), &body, done);
 }
 
 static int run_close(struct cli *cli)
@@ -158,10 +166,12 @@ static int run_list(struct cli *cli)
 {
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES_MAX);
-    if (!args_has(&cli->args, "repo"))
-        return cli_usage(cli, "--repo NAME is missing");
+    int status = CLI_USAGE;
+    const char *repository = cli_repo(cli, &status);
+    if (repository == NULL)
+        return status;
     buf_adds(&path, "/v1/issues");
-    url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
+    url_add_query(&path, "repository", repository);
     if (args_has(&cli->args, "state") || !args_has(&cli->args, "all"))
         url_add_query(&path, "state", args_text(&cli->args, "state", "open"));
     cli->timeout_ms = FORGE_TIMEOUT_MS;
@@ -221,12 +231,12 @@ static int run_show(struct cli *cli)
     CLEANUP(buf_release) struct buf path;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     buf_init(&path, PATH_BYTES_MAX);
-    int status;
-    const char *number = read_number(cli, &status);
-    if (number == NULL)
+    int status = CLI_USAGE;
+    struct which which;
+    if (!read_which(cli, &which, &status))
         return status;
-    buf_addf(&path, "/v1/issues/%s", number);
-    url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
+    buf_addf(&path, "/v1/issues/%s", which.number);
+    url_add_query(&path, "repository", which.repository);
     cli->timeout_ms = FORGE_TIMEOUT_MS;
     enum rc rc = cli_get(cli, buf_text(&path), &answer, &err);
     if (rc != RC_OK)
@@ -243,42 +253,43 @@ static int run_show(struct cli *cli)
 static const char *const state_names[] = {"open", "closed", NULL};
 
 static const struct arg_option new_options[] = {
-    {"repo", "NAME", "the repository that it is about", ARG_TEXT, 0, 0, NULL},
+    {"repo", "NAME", "the repository that it is about (default: that of the checkout here)",
+     ARG_TEXT, 0, 0, NULL},
     {"title", "TEXT", "what is wrong or wanted, in one line", ARG_TEXT, 0, 0, NULL},
     {"label", "TEXT", "a label; may be repeated", ARG_LIST, 0, 0, NULL},
     {0},
 };
 static const struct arg_option list_options[] = {
-    {"repo", "NAME", "the repository", ARG_TEXT, 0, 0, NULL},
+    {"repo", "NAME", "the repository (default: that of the checkout here)", ARG_TEXT, 0, 0, NULL},
     {"state", "STATE", "open (default) or closed", ARG_CHOICE, 0, 0, state_names},
     {"all", NULL, "open and closed ones", ARG_FLAG, 0, 0, NULL},
     CLI_LIMIT_OPTION,
     {0},
 };
 static const struct arg_option repo_options[] = {
-    {"repo", "NAME", "the repository", ARG_TEXT, 0, 0, NULL},
+    {"repo", "NAME", "the repository (default: that of the checkout here)", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 
 const struct cli_command cli_issue_commands[] = {
     {"issue new", "open an issue",
-     "--repo NAME --title TEXT [--label TEXT...] [TEXT]   (TEXT -: from standard input)",
+     "[--repo NAME] --title TEXT [--label TEXT...] [TEXT]   (TEXT -: from standard input)",
      new_options, "drover issue new --repo acme/billing --title \"VAT is rounded down\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_new},
-    {"issue list", "list issues", "--repo NAME [--all | --state STATE] [--limit N] [--json]",
+    {"issue list", "list issues", "[--repo NAME] [--all | --state STATE] [--limit N] [--json]",
      list_options, "drover issue list --repo acme/billing", "drover repo list", 0, 0,
      CLI_REMOTE | CLI_JSON, run_list},
-    {"issue show", "show an issue with its comments", "NUMBER --repo NAME [--json]", repo_options,
+    {"issue show", "show an issue with its comments", "NUMBER [--repo NAME] [--json]", repo_options,
      "drover issue show 12 --repo acme/billing", "drover issue list --repo NAME", 1, 1,
      CLI_REMOTE | CLI_JSON, run_show},
     {"issue comment", "say something about an issue",
-     "NUMBER --repo NAME TEXT   (TEXT -: from standard input)", repo_options,
+     "NUMBER [--repo NAME] TEXT   (TEXT -: from standard input)", repo_options,
      "drover issue comment 12 --repo acme/billing \"only for reverse charge\"",
      "drover issue list --repo NAME", 2, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_comment},
-    {"issue close", "close an issue", "NUMBER --repo NAME", repo_options,
+    {"issue close", "close an issue", "NUMBER [--repo NAME]", repo_options,
      "drover issue close 12 --repo acme/billing", "drover issue list --repo NAME", 1, 1,
      CLI_REMOTE | CLI_JSON, run_close},
-    {"issue reopen", "open an issue again", "NUMBER --repo NAME", repo_options,
+    {"issue reopen", "open an issue again", "NUMBER [--repo NAME]", repo_options,
      "drover issue reopen 12 --repo acme/billing", "drover issue list --repo NAME --all", 1, 1,
      CLI_REMOTE | CLI_JSON, run_reopen},
     {0},

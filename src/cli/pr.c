@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "cli/client.h"
+#include "cli/here.h"
 #include "cli/ids.h"
 #include "cli/show.h"
 #include "cli/table.h"
@@ -37,21 +38,21 @@ static void prs_table(struct cli *cli, const struct cli_listing *listing)
     table_print(&table, stdout);
 }
 
-/* The listing's path, with --repo and --status where they are given. */
-static void listing_path(struct cli *cli, struct buf *path, bool with_status)
+/* The listing's path, of one repository unless that is NULL. */
+static void listing_path(struct buf *path, const char *repository)
 {
     buf_init(path, PATH_BYTES_MAX);
     buf_adds(path, "/v1/pull-requests");
-    if (args_has(&cli->args, "repo"))
-        url_add_query(path, "repository", args_text(&cli->args, "repo", ""));
-    if (with_status && args_has(&cli->args, "status"))
-        url_add_query(path, "status", args_text(&cli->args, "status", ""));
+    if (repository != NULL)
+        url_add_query(path, "repository", repository);
 }
 
 static int run_prs(struct cli *cli)
 {
     CLEANUP(buf_release) struct buf path;
-    listing_path(cli, &path, true);
+    listing_path(&path, args_text(&cli->args, "repo", NULL));
+    if (args_has(&cli->args, "status"))
+        url_add_query(&path, "status", args_text(&cli->args, "status", ""));
     return show_list(cli, &(struct show_list){buf_text(&path), "No pull requests.", prs_table});
 }
 
@@ -66,18 +67,31 @@ static bool is_meant(const struct js *pr, const struct id_search *search, const 
     return text_starts(js_get_str(pr, "id", ""), search->word);
 }
 
+static enum rc search_prs(struct cli *cli, const char *repository, const int64_t *number,
+                          struct id_search *search, struct err *err)
+{
+    CLEANUP(buf_release) struct buf path;
+    listing_path(&path, repository);
+    const struct item_walk walk = {buf_text(&path), SEARCH_MAX, is_meant, number};
+    return id_search_items(cli, &walk, search, err);
+}
+
 static enum rc resolve_pr(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     int64_t number = 0;
     const char *digits = word[0] == '#' ? word + 1 : word;
+    const char *repository = args_text(&cli->args, "repo", NULL);
     if (!text_to_i64(digits, &number) && !id_prefix_valid(word))
         return err_set(err, RC_MALFORMED, "INVALID_ID",
                        "\"%s\" is no number of a pull request, and no id", word);
-    CLEANUP(buf_release) struct buf path;
-    listing_path(cli, &path, false);
     struct id_search search = {.word = word};
-    const struct item_walk walk = {buf_text(&path), SEARCH_MAX, is_meant, &number};
-    enum rc rc = id_search_items(cli, &walk, &search, err);
+    enum rc rc = search_prs(cli, repository, &number, &search, err);
+    /* In a checkout a number is that of its own repository. */
+    if (rc == RC_OK && number > 0 && search.count > 1 && repository == NULL &&
+        (repository = here_only(cli)) != NULL) {
+        search = (struct id_search){.word = word};
+        rc = search_prs(cli, repository, &number, &search, err);
+    }
     if (rc != RC_OK)
         return rc;
     if (number > 0 && search.count > 1)
@@ -134,12 +148,12 @@ static const struct arg_option prs_options[] = {
     {0},
 };
 static const struct arg_option merge_options[] = {
-    {"repo", "NAME", "its repository, when numbers are not enough", ARG_TEXT, 0, 0, NULL},
+    {"repo", "NAME", "its repository (default: that of the checkout here)", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 
 static const struct arg_option close_options[] = {
-    {"repo", "NAME", "its repository, when numbers are not enough", ARG_TEXT, 0, 0, NULL},
+    {"repo", "NAME", "its repository (default: that of the checkout here)", ARG_TEXT, 0, 0, NULL},
     {"reason", "TEXT", "why, for the record", ARG_TEXT, 0, 0, NULL},
     {0},
 };

@@ -6,12 +6,12 @@
  * another directory.  The file is checked by its schema before it is sent; errors that only the
  * server can find, because it has the defaults, are printed with the lines of the file too.
  */
+#include "cli/repo.h"
 #include "base/buf.h"
 #include "base/jw.h"
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/config.h"
-#include "cli/faults.h"
 #include "cli/show.h"
 #include "cli/table.h"
 #include "core/config/repo_document.h"
@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONFIG_BYTES_MAX = 512 * 1024 };
+enum { CONFIG_BYTES_MAX = 512 * 1024, LOOK_MS = 30000 };
 
 /* ---- the document ---- */
 
@@ -63,9 +63,8 @@ static void read_errors(struct cli *cli, struct str problem, struct faults *faul
     }
 }
 
-/* Returns the exit status; errors have been printed. */
-static int put_document(struct cli *cli, const char *name, const struct cli_source *source,
-                        const char *url)
+int cli_repo_put(struct cli *cli, const char *name, const struct cli_source *source,
+                 const char *url)
 {
     CLEANUP(buf_release) struct buf body;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
@@ -90,6 +89,19 @@ static int put_document(struct cli *cli, const char *name, const struct cli_sour
     if (cli->json)
         cli_print_json(&answer);
     return CLI_DONE;
+}
+
+void cli_repo_look(struct cli *cli, const char *name)
+{
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    const struct http_call call = {.method = "GET",
+                                   .path = cli_path(cli, "/v1/repositories/", name, "/origin"),
+                                   .timeout_ms = LOOK_MS};
+    if (cli_call(cli, &call, &answer, NULL) != RC_OK)
+        return; /* It is added; the first task will say the same. */
+    if (!js_get_bool(answer.tree, "ok", true))
+        show_line(cli, "Mind", js_get_str(answer.tree, "detail", "The origin cannot be used."),
+                  TONE_YELLOW);
 }
 
 /* By its schema, as a layer: the server may have defaults for missing fields.  False: printed. */
@@ -134,9 +146,10 @@ static int run_add(struct cli *cli)
                      "%s is there already: change it with drover repo set", name);
     if (rc != RC_NOT_FOUND)
         return cli_fail(cli, rc, &err);
-    status = put_document(cli, name, &source, absolute_url(cli, url));
+    status = cli_repo_put(cli, name, &source, absolute_url(cli, url));
     if (status == CLI_DONE && !cli->json) {
         (void)printf("Repository %s is added.\n", name);
+        cli_repo_look(cli, name);
         show_next(cli, "Use it", "drover submit --repo %s --watch \"what to do\"",
                   shell_quote(name, &cli->arena));
     }
@@ -161,7 +174,7 @@ static int run_set(struct cli *cli)
     const char *url = args_text(&cli->args, "url", js_get_str(source.tree, "url", NULL));
     if (url == NULL)
         url = js_str(js_path(known.tree, "config.url"), NULL);
-    status = put_document(cli, name, &source, url != NULL ? absolute_url(cli, url) : NULL);
+    status = cli_repo_put(cli, name, &source, url != NULL ? absolute_url(cli, url) : NULL);
     if (status == CLI_DONE && !cli->json)
         (void)printf("Repository %s has its new configuration; runs that are under way keep the "
                      "old one.\n",
@@ -182,18 +195,18 @@ static void warn_of_model(struct cli *cli, const struct repo_layers *layers)
                      "agent.command has {model}.\n");
 }
 
-/* As the server would: with --url, and over the defaults of --defaults. */
-static enum rc check_whole(struct cli *cli, const struct cli_source *source,
-                           struct faults *ret_faults, struct err *err)
+enum rc cli_repo_check(struct cli *cli, const struct cli_source *source,
+                       const struct cli_repo_beside *beside, struct faults *ret_faults,
+                       struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
     struct str platform = {0};
-    const char *defaults = args_text(&cli->args, "defaults", NULL);
-    const char *url = args_text(&cli->args, "url", js_get_str(source->tree, "url", NULL));
+    const char *url = beside->url != NULL ? beside->url : js_get_str(source->tree, "url", NULL);
     buf_init(&text, (size_t)CONFIG_BYTES_MAX * 2);
     write_document(cli, source->tree, url != NULL ? absolute_url(cli, url) : NULL, &text);
-    enum rc rc = defaults != NULL ? cli_read_defaults(defaults, &cli->arena, &platform, err)
-                                  : RC_OK;
+    enum rc rc = beside->defaults != NULL
+                     ? cli_read_defaults(beside->defaults, &cli->arena, &platform, err)
+                     : RC_OK;
     const struct repo_layers layers = {.platform = platform, .repository = buf_str(&text)};
     if (rc == RC_OK)
         rc = repo_layers_check(&layers, &cli->arena, ret_faults, err);
@@ -210,7 +223,9 @@ static int run_check(struct cli *cli)
     CLEANUP(cli_source_release) struct cli_source source = {0};
     if (!cli_source_read(cli, args_word(&cli->args, 0), &source, &status))
         return status;
-    enum rc rc = check_whole(cli, &source, &faults, &err);
+    const struct cli_repo_beside beside = {.url = args_text(&cli->args, "url", NULL),
+                                           .defaults = args_text(&cli->args, "defaults", NULL)};
+    enum rc rc = cli_repo_check(cli, &source, &beside, &faults, &err);
     if (faults.count > 0)
         return cli_print_faults(cli, &source, &faults);
     if (rc != RC_OK)

@@ -10,6 +10,7 @@
 #include "cli/assign.h"
 #include "cli/client.h"
 #include "cli/config.h"
+#include "cli/here.h"
 #include "cli/ids.h"
 #include "cli/input.h"
 #include "cli/show.h"
@@ -157,14 +158,19 @@ static enum rc write_attachments(struct cli *cli, struct jw *jw, struct err *err
     return RC_OK;
 }
 
-static enum rc write_submission(struct cli *cli, const char *description, struct buf *body,
-                                struct err *err)
+struct submission {
+    const char *repository; /* NULL: that of its parent. */
+    const char *description;
+};
+
+static enum rc write_submission(struct cli *cli, const struct submission *submission,
+                                struct buf *body, struct err *err)
 {
     const struct args *args = &cli->args;
     struct jw jw = jw_to(body);
     jw_begin(&jw, '{');
-    jw_optstr(&jw, "repository", args_text(args, "repo", NULL));
-    jw_optstr(&jw, "description", description);
+    jw_optstr(&jw, "repository", submission->repository);
+    jw_optstr(&jw, "description", submission->description);
     write_int(cli, &jw, "issue", "issueNumber");
     jw_optstr(&jw, "taskType", args_text(args, "type", NULL));
     jw_optstr(&jw, "executionMode", args_text(args, "mode", NULL));
@@ -172,6 +178,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     jw_optstr(&jw, "targetBranch", args_text(args, "target-branch", NULL));
     write_int(cli, &jw, "priority", "priority");
     write_int(cli, &jw, "max-turns", "maxTurns");
+    write_int(cli, &jw, "best-of", "bestOf");
+    cli_write_list(cli, &jw, "candidate", "candidates");
     if (args_has(args, "max-budget"))
         jw_kreal(&jw, "maxBudgetUsd", args_real(args, "max-budget", 0));
     write_int(cli, &jw, "max-tokens", "maxTokens");
@@ -200,6 +208,33 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     return RC_OK;
 }
 
+/* "0.42 USD (one in ten: 1.10), 14 turns, 180 s; from 12 similar runs", and how wrong it was. */
+static void show_forecast(struct cli *cli, const struct js *object)
+{
+    const struct js *forecast = js_get(object, "forecast"),
+                    *wrong = js_get(object, "forecastError");
+    const struct js *based_on = js_get(forecast, "basedOn");
+    if (js_type(forecast) != JS_OBJECT)
+        return;
+    bool similar = text_same(js_get_str(based_on, "scope", ""), "similar");
+    show_line(cli, "Expected",
+              arena_printf(
+                  &cli->arena, "%.2f USD (one in ten: %.2f), %lld turns, %lld s; from %lld %s",
+                  js_num(js_get(forecast, "costUsd"), 0), js_num(js_get(forecast, "costUsdP90"), 0),
+                  (long long)js_get_int(forecast, "turns", 0),
+                  (long long)js_get_int(forecast, "seconds", 0),
+                  (long long)js_get_int(based_on, "runs", 0),
+                  similar ? "similar runs" : "runs of the repository"),
+              TONE_PLAIN);
+    if (js_type(wrong) == JS_OBJECT)
+        show_line(cli, "Off by",
+                  arena_printf(&cli->arena, "%+.2f USD, %+lld turns, %+lld s",
+                               js_num(js_get(wrong, "costUsd"), 0),
+                               (long long)js_get_int(wrong, "turns", 0),
+                               (long long)js_get_int(wrong, "seconds", 0)),
+                  TONE_PLAIN);
+}
+
 /* Prints an answer {taskId, runId, status}. */
 static int print_submitted(struct cli *cli, const struct cli_answer *answer)
 {
@@ -212,6 +247,10 @@ static int print_submitted(struct cli *cli, const struct cli_answer *answer)
         show_line(cli, "Task", task_id, TONE_BOLD);
         show_line(cli, "Run", run_id, TONE_PLAIN);
         show_status(cli, answer->tree);
+        show_forecast(cli, answer->tree);
+        const struct js *warnings = js_get(answer->tree, "warnings");
+        for (size_t i = 0; i < js_count(warnings); i++)
+            show_line(cli, "Warning", js_get_str(js_at(warnings, i), "message", ""), TONE_YELLOW);
     }
     if (watch)
         return cli_watch_run(cli, run_id);
@@ -220,28 +259,46 @@ static int print_submitted(struct cli *cli, const struct cli_answer *answer)
     return CLI_DONE;
 }
 
+/* The text of the task; NULL: what is wrong was printed, *ret_status is set. */
+static const char *read_description(struct cli *cli, struct buf *typed, int *ret_status)
+{
+    struct err err = {0};
+    const char *description = args_joined(&cli->args, &cli->arena);
+    if (text_same(description, "-")) {
+        enum rc rc = read_stdin(typed, &err);
+        if (rc != RC_OK) {
+            *ret_status = cli_fail(cli, rc, &err);
+            return NULL;
+        }
+        description = buf_text(typed);
+    }
+    if (!text_empty(description) || args_has(&cli->args, "issue"))
+        return description;
+    *ret_status = cli_usage(cli, "say what to do, or give --issue N");
+    return NULL;
+}
+
 static int run_submit(struct cli *cli)
 {
     struct err err = {0};
+    struct submission submission;
+    int status = CLI_USAGE;
     CLEANUP(buf_release) struct buf typed;
     CLEANUP(buf_release) struct buf body;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     buf_init(&typed, DESCRIPTION_BYTES_MAX);
     buf_init(&body, BODY_BYTES_MAX);
-    const char *description = args_joined(&cli->args, &cli->arena);
-    if (!args_has(&cli->args, "repo") && !args_has(&cli->args, "parent"))
-        return cli_usage(cli, "--repo NAME is missing");
     if (cli->json && args_has(&cli->args, "watch"))
         return cli_usage(cli, "--json and --watch do not go together");
-    enum rc rc = RC_OK;
-    if (text_same(description, "-")) {
-        rc = read_stdin(&typed, &err);
-        description = buf_text(&typed);
-    }
-    if (rc == RC_OK && text_empty(description) && !args_has(&cli->args, "issue"))
-        return cli_usage(cli, "say what to do, or give --issue N");
-    if (rc == RC_OK)
-        rc = write_submission(cli, description, &body, &err);
+    submission.description = read_description(cli, &typed, &status);
+    if (submission.description == NULL)
+        return status;
+    /* A sub-task has the repository of its parent. */
+    bool inherits = args_has(&cli->args, "parent") && !args_has(&cli->args, "repo");
+    submission.repository = inherits ? NULL : cli_repo(cli, &status);
+    if (submission.repository == NULL && !inherits)
+        return status;
+    enum rc rc = write_submission(cli, &submission, &body, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     const char *key = args_text(&cli->args, "key", NULL);
@@ -358,6 +415,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_member(cli, "Max turns", task, "maxTurns");
     show_member(cli, "Max USD", task, "maxBudgetUsd");
     show_member(cli, "Max tokens", task, "maxTokens");
+    show_forecast(cli, task);
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
     const struct js *attached = js_get(task, "attachments");
@@ -452,13 +510,16 @@ static const char *const status_names[] = {
 };
 
 static const struct arg_option submit_options[] = {
-    {"repo", "NAME", "the repository to work on", ARG_TEXT, 0, 0, NULL},
+    {"repo", "NAME", "the repository (default: that of the checkout here)", ARG_TEXT, 0, 0, NULL},
     {"issue", "N", "the number of an issue, beside the text or instead of it", ARG_INT, 1,
      INT32_MAX, NULL},
     {"mode", "MODE", "patch_only, supervised_pr (default) or autonomous_pr", ARG_CHOICE, 0, 0,
      mode_names},
     {"risk", "RISK", "low, medium (default) or high", ARG_CHOICE, 0, 0, risk_names},
     {"priority", "N", "0 (first) to 1000, default 100", ARG_INT, 0, PRIORITY_MAX, NULL},
+    {"best-of", "N", "let so many candidates work on it; the best patch is published", ARG_INT, 2,
+     8, NULL},
+    {"candidate", "NAME", "a candidate of the repository; once for each", ARG_TEXT, 0, 0, NULL},
     {"max-turns", "N", "stop the agent after so many turns", ARG_INT, 1, INT32_MAX, NULL},
     {"max-budget", "USD", "stop the agent at this cost", ARG_REAL, 0, 0, NULL},
     {"max-tokens", "N", "stop the agent after so many tokens, input and output", ARG_INT, 1,
@@ -501,7 +562,7 @@ static const struct arg_option retry_options[] = {
 };
 
 const struct cli_command cli_task_commands[] = {
-    {"submit", "submit a task", "--repo NAME [OPTION...] TEXT   (TEXT -: from standard input)",
+    {"submit", "submit a task", "[--repo NAME] [OPTION...] TEXT   (TEXT -: from standard input)",
      submit_options, "drover submit --repo acme/billing --watch \"fix the rounding of VAT\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_submit},
     {"tasks", "list tasks",

@@ -194,6 +194,7 @@ static enum rc start_parts(struct control *control, const struct control_options
         .limits = options->limits,
         .defaults = options->defaults,
         .channels = options->channels,
+        .accounts = options->accounts,
         .committed = on_committed,
         .ctx = control,
     };

@@ -29,6 +29,7 @@ struct control_options {
     struct committer_limits limits;
     struct str defaults; /* A repository's document under all of them; or empty.  Not copied. */
     struct notify_channels channels; /* Not owned. */
+    struct account_configs accounts; /* Not owned. */
     struct sink_configs sinks;       /* Not owned. */
     int64_t lease_us;                /* What leases usually last; 0: 15 s */
     size_t queue_max, batch_max;     /* 0: 10,000 and 256 */

@@ -19,10 +19,23 @@ enum { CHECKS_MAX = 64, JUDGES_MAX = 32 };
 
 /* ---- results ---- */
 
-static const char *const outcomes[] = {
-    "ended",        "timed_out",    "idle_timed_out",    "turn_limit", "budget_limit",
-    "disk_limit",   "memory_limit", "process_limit",     "cpu_limit",  "tool_denied",
-    "tool_retries", "quota",        "output_unreadable", NULL};
+static const char *const outcomes[] = {"ended",
+                                       "timed_out",
+                                       "idle_timed_out",
+                                       "turn_limit",
+                                       "budget_limit",
+                                       "token_limit",
+                                       "disk_limit",
+                                       "memory_limit",
+                                       "process_limit",
+                                       "cpu_limit",
+                                       "tool_denied",
+                                       "tool_retries",
+                                       "quota",
+                                       "login_failed",
+                                       "overloaded",
+                                       "output_unreadable",
+                                       NULL};
 static const char *const reports[] = {"success", "error", "unknown", NULL};
 static const char *const check_verdicts[] = {"verified", "failed", "unverifiable", NULL};
 static const char *const check_statuses[] = {"passed",    "failed",  "errored",

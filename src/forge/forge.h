@@ -68,7 +68,7 @@ struct forge_withdrawal {
 enum forge_branch {
     BRANCH_ABSENT, /* It was never pushed, or is gone already. */
     BRANCH_DELETED,
-    BRANCH_FOREIGN, /* Its last commit is not the run's: kept. */
+    BRANCH_FOREIGN, /* Its last commit is not the run's, or it is checked out: kept. */
 };
 
 struct forge_withdrawn {

@@ -19,10 +19,12 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
+#include "forge/checked_out.h"
 #include "forge/examine_local.h"
 #include "forge/forge.h"
 #include "forge/issues.h"
 #include "forge/origin.h"
+#include "forge/origin_access.h"
 #include "forge/standing.h"
 #include "forge/survey.h"
 #include <assert.h>
@@ -225,8 +227,10 @@ static enum rc local_open_pr(struct forge_call *call, const struct forge_change 
     while (rc != RC_OK && publishing.again && ++tries < PUBLISH_TRIES_MAX);
     if (rc == RC_OK)
         rc = fault_point("publish.numbered", err);
-    if (rc != RC_OK)
-        return rc;
+    if (rc != RC_OK) {
+        (void)!origin_explain(git, change->url, rc, err);
+        return rc; /* To be tried again: it can be mended while the run waits. */
+    }
     struct forge_pr pr = {.number = publishing.number,
                           .url = url_of(change->url, publishing.number, arena)};
     text_copy(pr.head, sizeof pr.head, publishing.head);
@@ -320,12 +324,26 @@ static enum rc is_of_run(const struct origin *origin, const char *ref, const cha
     return rc;
 }
 
+/* Not what a person has checked out to look at it. */
+static enum rc may_delete(const struct origin *origin, const char *ref, const char *run_id,
+                          bool *ret_may, struct err *err)
+{
+    struct checked_out found = {.tree = NULL};
+    bool own = false;
+    enum rc rc = is_of_run(origin, ref, run_id, &own, err);
+    if (rc == RC_OK && own)
+        rc = checked_out_find(origin, ref, &found, err);
+    if (rc == RC_OK)
+        *ret_may = own && found.tree == NULL;
+    return rc;
+}
+
 struct withdrawing {
     struct origin origin;
     const struct forge_withdrawal *withdrawal;
     struct fence fence;
     struct standing standing;
-    bool own; /* The branch. */
+    bool own; /* The branch, which no worktree shows. */
 };
 
 static enum rc write_withdrawal(const struct withdrawing *withdrawing, struct err *err)
@@ -360,8 +378,8 @@ static enum rc withdraw_once(struct withdrawing *withdrawing, struct err *err)
     withdrawing->own = false;
     enum rc rc = standing_read(origin, &query, now, err);
     if (rc == RC_OK && now->branch[0])
-        rc = is_of_run(origin, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
-                       withdrawal->run_id, &withdrawing->own, err);
+        rc = may_delete(origin, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
+                        withdrawal->run_id, &withdrawing->own, err);
     if (rc == RC_OK)
         rc = may_go_on(&withdrawal->holder, err);
     if (rc != RC_OK)
@@ -436,31 +454,12 @@ static enum rc check_owned(const struct origin *origin, const struct ownership *
 
 /* ---- merge ---- */
 
-/* A branch that is checked out in the worktree of its repository would seem changed by a merge. */
-static enum rc check_not_checked_out(const struct origin *origin, const char *target,
-                                     struct err *err)
-{
-    const char *bare = NULL, *head = NULL;
-    struct git_call ask = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("config", "--type=bool", "--default", "false", "--get", "core.bare")};
-    enum rc rc = git_line(origin->git, &ask, origin->arena, &bare, err);
-    if (rc != RC_OK || text_same(bare, "true"))
-        return rc;
-    struct git_call where = {.git_dir = origin->dir,
-                             .args = GIT_ARGS("rev-parse", "--symbolic-full-name", "HEAD")};
-    rc = git_line(origin->git, &where, origin->arena, &head, err);
-    if (rc == RC_OK && text_same(head, target))
-        return err_set(err, RC_CONFLICT, "BRANCH_CHECKED_OUT",
-                       "%.200s is checked out in %.200s; merge it there.", target, origin->dir);
-    return rc;
-}
-
 /* Refs of a pull request, read together. */
 enum { AT_FENCE, AT_PULL, AT_CLOSED, AT_TARGET, AT_COUNT };
 
 struct merging {
     const struct forge_merge *merge;
+    struct checked_out checked_out; /* Where the target is. */
     const char *refs[AT_COUNT];
     char at[AT_COUNT][GIT_HASH_BYTES]; /* "": there is none. */
     struct fence fence;
@@ -509,12 +508,41 @@ static enum rc write_merge(const struct origin *origin, const struct merging *me
     return ref_tx_commit(&tx, origin->git, origin->dir, err);
 }
 
+/* With the files of the worktree that shows the target.  git leaves refs that stay as they are out
+   of a push: that the pull request is still open, the fence says. */
+static enum rc write_merge_there(const struct origin *origin, const struct merging *merging,
+                                 const char *commit, struct err *err)
+{
+    const struct checked_out_move move = {
+        .branch_ref = merging->refs[AT_TARGET],
+        .branch = {merging->at[AT_TARGET], commit},
+        .fence_ref = merging->refs[AT_FENCE],
+        .fence = fence_move(&merging->fence),
+    };
+    return checked_out_push(origin, &merging->checked_out, &move, err);
+}
+
+/* RC_CONFLICT: a worktree of the origin shows the target, and it may not be changed. */
+static enum rc look_at_trees(const struct origin *origin, struct merging *merging,
+                             const char *merged_tree, struct err *err)
+{
+    const struct checked_out_question question = {.branch_ref = merging->refs[AT_TARGET],
+                                                  .merged_ref = merging->refs[AT_PULL],
+                                                  .merged_tree = merged_tree};
+    enum rc rc = checked_out_find(origin, question.branch_ref, &merging->checked_out, err);
+    if (rc != RC_OK || merging->checked_out.tree == NULL)
+        return rc;
+    return checked_out_may_move(origin, &question, &merging->checked_out, err);
+}
+
 static enum rc merge_once(const struct origin *origin, struct merging *merging,
                           const char **ret_commit, struct err *err)
 {
     const char *tree = NULL, *commit = NULL;
     const struct fence_text text = {.act = "merge", .holder = "the server"};
     enum rc rc = merge_tree(origin, merging, &tree, err);
+    if (rc == RC_OK)
+        rc = look_at_trees(origin, merging, tree, err);
     if (rc != RC_OK)
         return rc;
     struct git_call make = {.git_dir = origin->dir,
@@ -528,7 +556,9 @@ static enum rc merge_once(const struct origin *origin, struct merging *merging,
     if (rc != RC_OK)
         return rc;
     text_copy(merging->fence.old, sizeof merging->fence.old, merging->at[AT_FENCE]);
-    rc = write_merge(origin, merging, commit, err);
+    bool there = merging->checked_out.tree != NULL && !merging->checked_out.updated;
+    rc = there ? write_merge_there(origin, merging, commit, err)
+               : write_merge(origin, merging, commit, err);
     if (rc == RC_OK)
         *ret_commit = commit;
     return rc;
@@ -599,10 +629,11 @@ static enum rc try_merge(const struct origin *origin, struct merging *merging,
         rc = is_merged(origin, merging->at[AT_PULL], merging->at[AT_TARGET], &merged, err);
     if (rc != RC_OK)
         return rc;
-    if (!merged)
-        return merge_once(origin, merging, ret_commit, err);
-    *ret_commit = merging->at[AT_TARGET];
-    return origin_sync(origin, err); /* The earlier try may have been killed before it. */
+    if (merged) {
+        *ret_commit = merging->at[AT_TARGET];
+        return origin_sync(origin, err); /* The earlier try may have been killed before it. */
+    }
+    return merge_once(origin, merging, ret_commit, err);
 }
 
 static enum rc local_merge(struct forge_call *call, const struct forge_merge *merge,
@@ -621,8 +652,6 @@ static enum rc local_merge(struct forge_call *call, const struct forge_merge *me
     };
     const char *commit = NULL;
     enum rc rc = origin_open(&origin, merge->url, err);
-    if (rc == RC_OK)
-        rc = check_not_checked_out(&origin, merging.refs[AT_TARGET], err);
     if (rc != RC_OK)
         return rc;
     int tries = 0;
@@ -630,7 +659,8 @@ static enum rc local_merge(struct forge_call *call, const struct forge_merge *me
         rc = try_merge(&origin, &merging, &commit, err);
     while (rc == RC_IO && ++tries < ORIGIN_TRIES_MAX);
     if (rc == RC_IO)
-        return err_wrap(err, rc, "cannot move the target branch");
+        return origin_explain(git, merge->url, err_wrap(err, rc, "cannot move the target branch"),
+                              err);
     if (rc == RC_OK)
         text_copy(ret_commit, GIT_HASH_BYTES, commit);
     return rc;

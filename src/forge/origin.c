@@ -25,7 +25,9 @@ enum rc origin_open(struct origin *origin, const char *url, struct err *err)
     if (!origin_is_here(url))
         return err_set(err, RC_INVALID, "NOT_LOCAL",
                        "The local forge needs the path of a repository on this machine.");
-    struct git_call where = {.dir = path, .args = GIT_ARGS("rev-parse", "--absolute-git-dir")};
+    /* Of a linked worktree the directory that all share: refs and locks are there. */
+    struct git_call where = {
+        .dir = path, .args = GIT_ARGS("rev-parse", "--path-format=absolute", "--git-common-dir")};
     enum rc rc = git_line(origin->git, &where, origin->arena, &origin->dir, err);
     /* A disk that is not mounted may be back later, as a host may. */
     return rc == RC_NOT_FOUND ? err_wrap(err, RC_UNREACHABLE, "the repository is away") : rc;

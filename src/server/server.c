@@ -268,6 +268,7 @@ static enum rc start_control(struct server *server, struct err *err)
         .limits = server->options->limits,
         .defaults = server->options->defaults,
         .channels = server->options->channels,
+        .accounts = server->options->accounts,
         .sinks = server->options->sinks,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
@@ -301,6 +302,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->data_dir = server->options->data_dir;
     api->defaults = server->options->defaults;
     api->channels = server->options->channels;
+    api->accounts = server->options->accounts;
     api->sinks = server->options->sinks;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api, &(struct sse_limits){.streams = server->options->caps.streams_max,

@@ -148,6 +148,9 @@ static void read_task_types(struct fields *fields, struct arena *arena,
     limits->task_types = rows;
 }
 
+/* What happens to what runs when costPerDayUsd is spent. */
+static const char *const day_actions[] = {"finish", "stop", NULL};
+
 static void read_run_limits(struct fields *fields, struct arena *arena,
                             struct committer_limits *limits)
 {
@@ -163,6 +166,9 @@ static void read_run_limits(struct fields *fields, struct arena *arena,
     fields_real(fields, "costPerDayUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
                 &usd);
     limits->cost_per_day_microusd = llround(usd * 1e6);
+    int stops = limits->cost_per_day_stops;
+    fields_choice(fields, "costPerDayAction", FIELD_OPTIONAL, day_actions, &stops);
+    limits->cost_per_day_stops = stops != 0;
     usd = (double)limits->cost_per_run_microusd / 1e6;
     fields_real(fields, "costPerRunUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
                 &usd);
@@ -343,7 +349,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     struct fields fields;
     const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL;
     const struct js *defaults = NULL;
-    const struct js *channels = NULL, *sinks = NULL;
+    const struct js *channels = NULL, *sinks = NULL, *accounts = NULL;
     fields_open(&fields, document, "", err);
     read_path(&fields, "listen", arena, &options->listen);
     fields_bool(&fields, "allowRemote", FIELD_OPTIONAL, &options->allow_remote);
@@ -359,6 +365,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     fields_object(&fields, "defaults", FIELD_OPTIONAL, &defaults);
     fields_array(&fields, "notifications", FIELD_OPTIONAL, NOTIFY_CHANNELS_MAX, &channels);
     fields_array(&fields, "sinks", FIELD_OPTIONAL, SINKS_MAX, &sinks);
+    fields_array(&fields, "accounts", FIELD_OPTIONAL, ACCOUNTS_MAX, &accounts);
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK && js_type(workers) == JS_OBJECT)
         rc = read_workers(workers, &options->workers, err);
@@ -374,6 +381,8 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = notify_channels_decode(channels, "notifications", arena, &options->channels, err);
     if (rc == RC_OK && sinks != NULL)
         rc = sink_configs_decode(sinks, "sinks", arena, &options->sinks, err);
+    if (rc == RC_OK && accounts != NULL)
+        rc = account_configs_decode(accounts, "accounts", arena, &options->accounts, err);
     return rc;
 }
 

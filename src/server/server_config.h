@@ -13,7 +13,8 @@
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
  *              sandboxes: 0, taskTypes: {upgrade: 2}, tasksPerHourPerUser: 0, costPerDayUsd: 0,
- *              costPerRunUsd: 0, maxRunEvents: 100000, maxRunEventBytes: 268435456,
+ *              costPerDayAction: finish, costPerRunUsd: 0, subtaskDepth: 4, subtasksPerTask: 32,
+ *              subtasksPerTree: 256, maxRunEvents: 100000, maxRunEventBytes: 268435456,
  *              eventBytesPerSecond: 1048576, eventBytesBurst: 8388608, spoolBytes: 1073741824,
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
  *              socketConnections: 512, streams: 512, streamBytes: 33554432,
@@ -24,6 +25,7 @@
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
  *     notifications: [...]          # core/config/notify.h
  *     sinks: [...]                  # sink/sink.h
+ *     accounts: [...]               # core/config/account_config.h
  *
  * Unknown fields are refused by name.
  */
@@ -74,6 +76,7 @@ struct server_options {
     struct str defaults; /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
     struct sink_configs sinks;
+    struct account_configs accounts;
 };
 
 struct server_options server_options_default(void);

@@ -71,7 +71,11 @@ static const char *const initial[] = {
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
     " attachments {json},"
-    " overrides {json}) {plain_table}",
+    " overrides {json},"
+    " best_of {int} NOT NULL," /* 0: none */
+    " chosen_id {text},"
+    " candidate_no {int} NOT NULL," /* 0: not a candidate */
+    " candidate {text}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
@@ -121,6 +125,8 @@ static const char *const initial[] = {
     " cost_microusd {int} NOT NULL,"
     " budget_microusd {int} NOT NULL," /* 0: none */
     " max_tokens {int} NOT NULL,"
+    " wanted_agent {text},"
+    " forecast {json},"
     " model {text},"
     " pull_request_id {text},"
     " job_id {text},"
@@ -150,6 +156,8 @@ static const char *const initial[] = {
     " deadline_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " step {text},"
+    " work_us {int} NOT NULL DEFAULT 0,"
+    " work_since_us {int} NOT NULL DEFAULT 0,"
     " step_results {json},"
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"
@@ -167,12 +175,22 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " overloads {int} NOT NULL DEFAULT 0,"
+    " overloaded_us {int} NOT NULL DEFAULT 0,"
+    " overloaded_until_us {int} NOT NULL DEFAULT 0,"
+    " account_us {int} NOT NULL DEFAULT 0,"
+    " agent {text},"
+    " fallback {int} NOT NULL DEFAULT 0,"
+    " pool {text},"
+    " tried_accounts {text},"
+    " booked_microusd {int} NOT NULL DEFAULT 0,"
     " paused_us {int} NOT NULL DEFAULT 0," /* 0: not paused */
     " paused_by {text},"
     " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
     " question_id {text},"
     " question_count {int} NOT NULL DEFAULT 0,"
     " message_seq {int} NOT NULL DEFAULT 0,"
+    " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
@@ -184,6 +202,10 @@ static const char *const initial[] = {
     /* What a workspace spends: read without the table. */
     "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd, budget_microusd)"
     " WHERE cost_microusd > 0",
+    /* Forecasts: read without the table. */
+    "CREATE INDEX runs_completed ON runs"
+    " (repository_id, id, task_type, wanted_agent, cost_microusd, turns, work_us)"
+    " WHERE status = 'completed'",
     "CREATE INDEX runs_root ON runs (root_run_id, id) WHERE root_run_id IS NOT NULL",
 
     "CREATE TABLE jobs ("
@@ -584,6 +606,12 @@ static const char *const pipeline[] = {
     " probe_us {int} NOT NULL,"
     " probes {int} NOT NULL,"
     " probe_run_id {text},"
+    " windows {json}," /* core/agent/account_windows.h */
+    " used_us {int} NOT NULL,"
+    " used_run_id {text},"
+    " day_us {int} NOT NULL,"
+    " day_microusd {int} NOT NULL,"
+    " total_microusd {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 

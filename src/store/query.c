@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { ROWS_FIRST = 8, ROW_BYTES_MAX = 1024 };
+enum { ROWS_FIRST = 8, ROW_BYTES_MAX = 2048 };
 
 struct id read_id(struct row_reader *reader)
 {

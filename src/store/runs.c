@@ -58,6 +58,8 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, max_turns, COLUMN_NEW),
     COLUMN(struct run_row, budget_microusd, COLUMN_NEW),
     COLUMN(struct run_row, max_tokens, COLUMN_NEW),
+    COLUMN(struct run_row, wanted_agent, COLUMN_NEW),
+    COLUMN(struct run_row, forecast, COLUMN_NEW),
     COLUMN_AS(struct run_row, events_left.events, "events_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_AS(struct run_row, events_left.bytes, "event_bytes_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_WORD(struct run_row, status, "status", run_status_words, COLUMN_NEW | RUN_STEP),
@@ -97,6 +99,8 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, deadline_us, COLUMN_NEW | RUN_STEP),
     COLUMN(struct run_row, updated_us, COLUMN_NEW | RUN_STEP | RUN_EVENTS),
     COLUMN(struct run_row, step, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, work_us, RUN_STEP),
+    COLUMN(struct run_row, work_since_us, RUN_STEP),
     COLUMN(struct run_row, step_results, RUN_MORE),
     COLUMN(struct run_row, session_id, RUN_MORE),
     COLUMN(struct run_row, session_begun_us, RUN_MORE | RUN_BEGUN),
@@ -104,6 +108,12 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, agent_session, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, plan_sha256, RUN_MORE),
     COLUMN(struct run_row, account, RUN_MORE),
+    COLUMN(struct run_row, account_us, RUN_MORE),
+    COLUMN(struct run_row, agent, RUN_MORE),
+    COLUMN(struct run_row, fallback, RUN_MORE),
+    COLUMN(struct run_row, pool, RUN_MORE),
+    COLUMN(struct run_row, tried_accounts, RUN_MORE),
+    COLUMN(struct run_row, booked_microusd, RUN_MORE),
     COLUMN(struct run_row, paths, RUN_MORE),
     COLUMN(struct run_row, warning_code, RUN_MORE),
     COLUMN(struct run_row, warning_message, RUN_MORE),
@@ -113,7 +123,11 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, overridden, RUN_MORE),
     COLUMN(struct run_row, deferred_detail, RUN_MORE),
     COLUMN(struct run_row, held_until_us, RUN_MORE),
+    COLUMN(struct run_row, judge_score_milli, RUN_MORE),
     COLUMN(struct run_row, quota_hits, RUN_MORE),
+    COLUMN(struct run_row, overloads, RUN_MORE),
+    COLUMN(struct run_row, overloaded_us, RUN_MORE),
+    COLUMN(struct run_row, overloaded_until_us, RUN_MORE),
     COLUMN(struct run_row, paused_us, RUN_MORE),
     COLUMN(struct run_row, paused_by, RUN_MORE),
     COLUMN(struct run_row, still_us, RUN_MORE),
@@ -183,8 +197,16 @@ static const struct sql sql_set_root = {
 static const struct sql sql_tree = {
     "run_tree",
     "SELECT id, task_id, parent_run_id, status, stop, cost_microusd, tokens_in + tokens_out,"
-    " budget_microusd, max_tokens, deadline_us FROM runs WHERE root_run_id = $1"
+    " budget_microusd, max_tokens, deadline_us, still_us, work_us, work_since_us"
+    " FROM runs WHERE root_run_id = $1"
     " ORDER BY id LIMIT $2",
+    "ti",
+};
+/* From the index runs_completed alone. */
+static const struct sql sql_past = {
+    "run_past",
+    "SELECT task_type, wanted_agent, cost_microusd, turns, work_us FROM runs"
+    " WHERE repository_id = $1 AND status = 'completed' ORDER BY id DESC LIMIT $2",
     "ti",
 };
 static const struct sql sql_status_of = {
@@ -250,9 +272,8 @@ static const struct sql sql_next_queued_but = {
     "SELECT {columns} FROM runs WHERE status = 'queued'"
     " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
     " AND repository_id = $1 AND (rank, id) > ($2, $3)"
-    " AND (deferred_reason IS NULL OR deferred_reason <> $4 OR account IS NULL OR account <> $5)"
-    " ORDER BY rank, id LIMIT 1",
-    "tittt",
+    " AND (pool IS NULL OR pool <> $4) ORDER BY rank, id LIMIT 1",
+    "titt",
 };
 static const struct sql sql_queued_unexplained = {
     "run_queued_unexplained",
@@ -334,17 +355,52 @@ static enum rc node_decode(struct row_reader *reader, void *to, struct err *err)
     node->limit[MEASURE_COST] = read_int(reader);
     node->limit[MEASURE_TOKENS] = read_int(reader);
     node->deadline_us = read_int(reader);
+    node->still = read_int(reader) > 0;
+    node->work_us = read_int(reader);
+    node->work_since_us = read_int(reader);
     return RC_OK;
 }
 static const struct shape node_shape = SHAPE_OF_RESULT("run", struct budget_node, node_decode);
 
-enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit, struct arena *arena,
+static enum rc past_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    struct past_run *run = to;
+    run->task_type = read_text(reader);
+    run->agent = read_text(reader);
+    run->cost_microusd = read_int(reader);
+    run->turns = read_int(reader);
+    run->work_us = read_int(reader);
+    return RC_OK;
+}
+static const struct shape past_shape = SHAPE_OF_RESULT("run", struct past_run, past_decode);
+
+enum rc runs_past(struct db *db, const struct id *repository_id, int64_t limit, struct arena *arena,
+                  struct past_run **ret_runs, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_past, P_LIST(P_ID(repository_id), P_LIMIT(limit)), &past_shape, arena,
+                     ret_runs, ret_count, err);
+}
+
+static int64_t worked(int64_t work_us, int64_t since_us, int64_t now_us)
+{
+    return since_us > 0 && now_us > since_us ? work_us + (now_us - since_us) : work_us;
+}
+
+int64_t run_work_us(const struct run_row *run, int64_t now_us)
+{
+    return worked(run->work_us, run->work_since_us, now_us);
+}
+
+enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t now_us, struct arena *arena,
                   struct budget_tree *ret_tree, struct err *err)
 {
     struct budget_node *nodes;
     size_t count;
-    enum rc rc = query_all(db, &sql_tree, P_LIST(P_ID(root_run_id), P_LIMIT(limit)), &node_shape,
-                           arena, &nodes, &count, err);
+    enum rc rc = query_all(db, &sql_tree, P_LIST(P_ID(root_run_id), P_LIMIT(SUBTASK_RUNS_MAX)),
+                           &node_shape, arena, &nodes, &count, err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        nodes[i].work_us = worked(nodes[i].work_us, nodes[i].work_since_us, now_us);
     if (rc == RC_OK)
         *ret_tree = (struct budget_tree){nodes, (int)count};
     return rc;
@@ -450,13 +506,13 @@ enum rc runs_next_queued(struct db *db, const struct id *repository_id,
 }
 
 enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
-                             const struct run_place *after, const struct run_left *left,
-                             struct arena *arena, struct run_row *ret_row, struct err *err)
+                             const struct run_place *after, const char *pool, struct arena *arena,
+                             struct run_row *ret_row, struct err *err)
 {
-    return query_one(db, &sql_next_queued_but,
-                     P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id),
-                            P_TEXT(left->reason), P_TEXT(left->account)),
-                     &run_shape, arena, ret_row, err);
+    return query_one(
+        db, &sql_next_queued_but,
+        P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id), P_TEXT(pool)), &run_shape,
+        arena, ret_row, err);
 }
 
 enum rc runs_queued_unexplained(struct db *db, const struct id *workspace_id, int64_t limit,

@@ -7,6 +7,7 @@
 #include "core/run/budget.h"
 #include "core/run/budget_tree.h"
 #include "core/run/event_budget.h"
+#include "core/run/forecast.h"
 #include "core/run/run.h"
 #include "store/db.h"
 #include "store/scan.h"
@@ -50,6 +51,8 @@ struct run_row {
     const char *task_type;
     /* core/run/task_limits.h; 0: no limit.  Never changed. */
     int64_t max_turns, budget_microusd, max_tokens;
+    const char *wanted_agent; /* Program and model, as configured: forecasts.h.  Never changed. */
+    struct str forecast;      /* JSON object, core/run/forecast.h; or empty.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -57,13 +60,22 @@ struct run_row {
     struct id last_event_id;
     int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
     const char *step; /* Of its blueprint: under way, or the last that was. */
+    /* Time at work: active, and no person is waited for.  The sum of what has ended, and the
+       beginning of what has not; 0: it is not at work.  run_clock.h */
+    int64_t work_us, work_since_us;
     /* From here on: runs_save_more. */
     struct str step_results;  /* JSON array: results of the last custom steps, or empty. */
     const char *session_id;   /* Of a remote agent, known before it is started. */
     int64_t session_begun_us; /* Known to have begun then; 0: not known. */
     const char *plan_sha256;
     const char *account; /* Of the provider, that its agent uses up. */
-    struct str paths;    /* JSON array: files of the latest patch, or empty. */
+    int64_t account_us;  /* It got the account then; 0: one that is not configured. */
+    const char *agent;   /* Profile or adapter of the agent that it got; NULL: not chosen yet. */
+    int64_t fallback;    /* That is agent.fallback[fallback - 1]; 0: the agent itself. */
+    const char *pool;    /* queued: the accounts of which none is free; or NULL. */
+    const char *tried_accounts; /* Names, space between: its agent reported a limit of each. */
+    int64_t booked_microusd;    /* Of its cost: already in the rows of accounts. */
+    struct str paths;           /* JSON array: files of the latest patch, or empty. */
     const char *warning_code, *warning_message; /* It completed, with a warning. */
     struct str foreign_pr; /* JSON object: a pull request that the agent opened itself, or empty. */
     const char *prompt_version;
@@ -71,12 +83,16 @@ struct run_row {
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
     int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
     int64_t quota_hits;          /* Usage limits in a row. */
+    int64_t overloads;           /* Of its provider, in a row: core/run/overload.h */
+    int64_t overloaded_us;       /* The first of them ever; 0: none. */
+    int64_t overloaded_until_us; /* queued: it is not tried before; or 0. */
     int64_t paused_us;           /* A person has paused it then; 0: it is not paused. */
     const char *paused_by;       /* Who; or NULL */
     int64_t still_us;            /* Since when its clocks stand still; 0: they run. */
     struct id question_id;       /* Its agent's open question, or none. */
     int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
+    int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     bool session_over;           /* Known to have ended. */
     const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */
@@ -121,9 +137,16 @@ bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* It gets its first sub-task: it is the root of a tree now. */
 MUST_USE enum rc runs_set_root(struct db *db, const struct id *id, struct err *err);
-/* All runs of a budget tree, at most so many, as budget_tree_link wants them; without locks. */
-MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit,
+/* All runs of a budget tree, SUBTASK_RUNS_MAX at most, as budget_tree_link wants them; without
+   locks. */
+MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t now_us,
                            struct arena *arena, struct budget_tree *ret_tree, struct err *err);
+/* The newest completed runs of a repository, at most so many. */
+MUST_USE enum rc runs_past(struct db *db, const struct id *repository_id, int64_t limit,
+                           struct arena *arena, struct past_run **ret_runs, size_t *ret_count,
+                           struct err *err);
+/* What the run has worked until then. */
+int64_t run_work_us(const struct run_row *run, int64_t now_us);
 /* Only session_begun_us and agent_session. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */
@@ -147,12 +170,9 @@ struct run_place {
 MUST_USE enum rc runs_next_queued(struct db *db, const struct id *repository_id,
                                   const struct run_place *after, struct arena *arena,
                                   struct run_row *ret_row, struct err *err); /* RC_NOT_FOUND */
-/* The same without those that were left for this reason and account. */
-struct run_left {
-    const char *reason, *account;
-};
+/* The same without those that wait for this pool of accounts. */
 MUST_USE enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
-                                      const struct run_place *after, const struct run_left *left,
+                                      const struct run_place *after, const char *pool,
                                       struct arena *arena, struct run_row *ret_row,
                                       struct err *err);
 /* Queued runs that have no reason yet, by rank. */

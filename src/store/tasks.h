@@ -38,6 +38,10 @@ struct task_row {
     int64_t created_us, updated_us, ended_us;
     struct str attachments; /* JSON array of {name, sha256}, or empty. */
     struct str overrides;   /* JSON object: the task's own configuration layer; or empty. */
+    int64_t best_of;       /* So many candidates work on it, as sub-tasks; 0: its own agent does. */
+    struct id chosen_id;   /* With best_of: the candidate whose patch it takes; none: not yet. */
+    int64_t candidate_no;  /* A candidate of its parent, from 1; 0: it is none. */
+    const char *candidate; /* Its name, or NULL. */
 };
 
 struct task_filter { /* NULL, none or -1: any */

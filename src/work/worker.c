@@ -563,6 +563,13 @@ static void make_lock(struct worker *worker)
     (void)pthread_mutex_init(&worker->lock, NULL);
 }
 
+static void end_orphans(const struct worker *worker)
+{
+    int orphans = orphans_end(worker->dirs.data);
+    if (orphans > 0)
+        LOG(LOG_WARN, "ended what a killed server left running", LOG_INT("count", orphans));
+}
+
 static enum rc make_worker(const struct worker_options *options, struct worker *worker,
                            struct err *err)
 {
@@ -603,6 +610,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     const struct sandbox_options shown = {.data_dir = worker->dirs.data,
                                           .hidden = (const char *const *)worker->dirs.hidden,
                                           .none = options->sandbox_none};
+    end_orphans(worker); /* Before the probe of the sandbox, which looks like one on its way out. */
     return sandbox_start(&worker->site.sandbox, &shown, options->sandbox_required, err);
 }
 
@@ -676,12 +684,8 @@ enum rc worker_start(const struct worker_options *options, struct worker **ret_w
     struct worker *worker = mem_alloc(sizeof *worker + (size_t)count * sizeof(struct slot));
     worker->slot_count = count;
     enum rc rc = make_worker(options, worker, err);
-    if (rc == RC_OK) {
-        int orphans = orphans_end(worker->dirs.data);
-        if (orphans > 0)
-            LOG(LOG_WARN, "ended what a killed server left running", LOG_INT("count", orphans));
+    if (rc == RC_OK)
         rc = start_threads(worker, err);
-    }
     if (rc != RC_OK) {
         worker_stop(worker);
         return rc;

@@ -162,11 +162,99 @@ describe('an agent that speaks', { concurrency: 6 }, () => {
         assert.match(task.errorMessage, /API Error: 500/);
     });
 
+    const begun = {
+        claude: { type: 'system', subtype: 'init', session_id: 's1', model: 'claude-sonnet-4-5' },
+        codex: { type: 'thread.started', thread_id: 's1' },
+    };
+    for (const [adapter, line] of Object.entries(begun))
+        it(`${adapter} and exits without the record of its end has not succeeded`, async () => {
+            const repo = await server.repository(`acme/broken-off-${adapter}`, '',
+                { agent: { command: command(`${says(line)}${answers(42)}`), adapter } });
+            const { task } = await server.finish(repo.name, 'failed');
+            assert.equal(task.errorCode, 'session_ended_unexpectedly');
+            assert.deepEqual(await server.pullRequests(repo.name), []);
+        });
+
     it('claude and stops at its own limit of turns has passed its limit', async () => {
         const repo = await transcribed('acme/claude-max', 'claude', 'claude_max_turns');
         const { task } = await server.finish(repo.name, 'failed');
         assert.equal(task.errorCode, 'max_turns_exceeded');
     });
+
+    // Codex prints no tokens before its end: they are in a file of its own.
+    const THREAD = '01a1ea5f-f50e-7d62-9c35-b3bb6a5c542f';
+    const noting = `day=$HOME/.codex/sessions/2026/11/17; mkdir -p $day
+printf '{"type":"thread.started","thread_id":"${THREAD}"}\\n'
+n=0; while :; do n=$((n+1)); now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+printf '{"timestamp":"%s","type":"turn_context","payload":{"model":"gpt-5.5"}}\\n' $now
+printf '{"timestamp":"%s","type":"event_msg","payload":{"type":"token_count","info":{' $now
+printf '"total_token_usage":{"input_tokens":%s,"output_tokens":%s}}}}\\n' $((n*100000)) $((n*1000))
+sleep 0.1; done >>$day/rollout-x-${THREAD}.jsonl`;
+    const noted = [
+        { what: 'turns', limits: { maxTurns: 3 }, code: 'max_turns_exceeded' },
+        { what: 'money', limits: { maxBudgetUsd: 1 }, code: 'max_budget_exceeded' },
+    ];
+    for (const { what, limits, code } of noted) {
+        it(`codex is stopped by ${what} of requests that it only notes`, async () => {
+            const mark = newMark();
+            const repo = await server.repository(`acme/noted-${what}`, '', {
+                limits, agent: { command: command(`: ${mark}\n${noting}`), adapter: 'codex' },
+            });
+            const { task, run } = await server.finish(repo.name, 'failed');
+            assert.equal(task.errorCode, code);
+            assert.equal(run.model, 'gpt-5.5');
+            assert.ok(run.turns >= 2, `${run.turns}`);
+            // 0.53 USD a request, by the list: 100,000 x 5 and 1,000 x 30.
+            assert.ok(Math.abs(run.costUsd - run.turns * 0.53) < 1e-4, `${run.costUsd}`);
+            await untilGone(mark);
+        });
+    }
+
+    it('claude is stopped by its money while it works, by the price of its model', async () => {
+        const repo = await transcribed('acme/claude-partial', 'claude', 'claude_partial', {
+            agent: 'head -n -1 transcript.jsonl; sleep 3000', limits: { maxBudgetUsd: 0.02 } });
+        const { task, run } = await server.finish(repo.name, 'failed');
+        assert.equal(task.errorCode, 'max_budget_exceeded');
+        assert.ok(run.costUsd > 0.02 && run.costUsd < 0.0427, `${run.costUsd}`);
+    });
+
+    for (const [adapter, name] of [['claude', 'claude_e401'], ['codex', 'codex_e401']]) {
+        it(`${adapter} with a login that is refused says so at once`, async () => {
+            const repo = await transcribed(`acme/${adapter}-login`, adapter, name,
+                { agent: 'cat transcript.jsonl; sleep 3000' });
+            const { task, run } = await server.finish(repo.name, 'failed');
+            assert.equal(task.errorCode, 'agent_login_failed');
+            assert.match(task.errorMessage, /log in again/);
+            assert.equal(run.attempt, 1);
+        });
+    }
+
+    it('claude and has a command fail is told with exit code and output', async () => {
+        const repo = await transcribed('acme/claude-exit', 'claude', 'claude_toolerror');
+        const { runId } = await server.finish(repo.name, 'completed');
+        const [failed] = dataOf(await server.events(runId), 'agent.tool.call.failed');
+        assert.equal(failed.exitCode, 3);
+        assert.equal(failed.summary, 'cat /nonexistent; exit 3');
+        assert.match(failed.error, /No such file or directory/);
+    });
+
+    const others = [
+        { adapter: 'gemini', name: 'gemini_ok', turns: 4, input: 9400, output: 288, cost: 0.01193 },
+        { adapter: 'opencode', name: 'opencode_ok', turns: 4, input: 9400, output: 260,
+          cost: 0.02562 },
+        { adapter: 'copilot', name: 'copilot_ok', turns: 4, input: 0, output: 0, cost: 0 },
+    ];
+    for (const { adapter, name, turns, input, output, cost } of others) {
+        it(`${adapter} is understood as it was recorded`, async () => {
+            const repo = await transcribed(`acme/${adapter}`, adapter, name);
+            const { run, runId } = await server.finish(repo.name, 'completed');
+            assert.deepEqual([run.turns, run.inputTokens, run.outputTokens],
+                [turns, input, output]);
+            assert.ok(Math.abs(run.costUsd - cost) < 1e-5, `${run.costUsd}`);
+            assertInOrder(typesOf(await server.events(runId)), ['agent.tool.call.started',
+                'agent.tool.call.completed', 'agent.patch.created', 'agent.run.completed']);
+        });
+    }
 
     it('for too long over all attempts together is stopped', async () => {
         const turn = says({ type: 'turn', costUsd: 0.1 });
@@ -256,7 +344,7 @@ describe('an account that is used up', { concurrency: 4 }, () => {
         assertProblem(await server.call('POST', `/v1/accounts/${account}/resume`, { token }), 403);
         const cli = (...words) => execFileSync(BIN, [...words, '--data', server.data],
             { encoding: 'utf8' });
-        assert.match(cli('accounts'), /held +parked +1 .*hit your usage limit/);
+        assert.match(cli('accounts'), /held +parked +0 .* 1 +You've hit your usage limit/);
         assert.match(cli('accounts', 'resume', account, '--reason', 'paid'), /in_use/);
         await server.untilTask(one.taskId, 'completed');
         await server.untilTask(two.taskId, 'completed');

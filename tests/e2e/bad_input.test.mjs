@@ -155,7 +155,7 @@ const badFields = [
         [config({ agent: { command: [] } }), 'agent.command'],
         [config({ agent: { command: ['x'], adapter: 'telepathy' } }), 'agent.adapter'],
         [config({ agent: { command: ['x'], network: 'yes' } }), 'agent.network'],
-        [config({ agent: { command: ['x'], env: ['A=B'] } }), 'agent.env'],
+        [config({ agent: { command: ['x'], env: ['A-B=1'] } }), 'agent.env'],
         [config({ agent: { command: ['x'], env: ['DROVER_TOKEN'] } }), 'agent.env'],
         [config({ agent: { command: ['x'], shell: true } }), 'shell'],
         [config({ verify: [{ name: 'a' }] }), 'verify[0].command'],

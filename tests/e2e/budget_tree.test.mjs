@@ -1,9 +1,11 @@
 // budget_tree.test.mjs - tasks and their sub-tasks: one budget, a hard stop at every node, and an
 // end in common; by people and by agents, and after kill -9 in the middle.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { callDrover } from './lib/cli.mjs';
 import { assertHistory } from './lib/cloudevents.mjs';
-import { fixes, says, stays, waits } from './lib/git.mjs';
+import { FILES, fixes, says, stays, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { withServer } from './lib/own.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
@@ -83,7 +85,8 @@ describe('a task and its sub-tasks', { concurrency: 4 }, () => {
         for (const { taskId } of [all.parent, all.first, all.second])
             assert.equal((await server.untilTask(taskId, 'cancelled')).errorCode, 'cancelled');
         const { errorMessage } = await server.task(all.first.taskId);
-        assert.match(errorMessage, new RegExp(`its parent task ${all.parent.taskId} was cancelled`));
+        assert.match(errorMessage,
+            new RegExp(`its parent task ${all.parent.taskId} was cancelled`));
         await untilGone(all.mark);
     });
 
@@ -133,6 +136,75 @@ describe('a task and its sub-tasks', { concurrency: 4 }, () => {
         assert.equal(part.repository, repo.name);
         assert.equal(part.requestedBy, 'admin');
         assert.equal((await server.pullRequests(repo.name)).length, 2);
+    });
+});
+
+describe('an agent of a repository that says nothing of limits', { concurrency: 2 }, () => {
+    let server;
+    before(async () => (server = await start({ args: ['--workers', '2'] })));
+    after(() => server.discard());
+
+    it('has 100 turns', async () => {
+        const turns = says({ type: 'turn', inputTokens: 1, outputTokens: 1 });
+        const repo = await server.repository('acme/turns',
+            `i=0; while [ $i -lt 150 ]; do i=$((i + 1))\n${turns}done\n${fixes}`);
+        const { run } = await server.finish(repo.name, 'failed');
+        assert.equal(run.errorCode, 'max_turns_exceeded');
+        assert.equal(run.maxTurns, 100);
+        assert.equal(run.turns, 101);
+        const without = { ...repo.document, limits: { maxTurns: 0 } };
+        await server.configure(repo.name, without);
+        const free = await server.finish(repo.name, 'completed');
+        assert.equal(free.run.maxTurns, null);
+        assert.equal(free.run.turns, 150);
+    });
+
+    it('waits while its provider is overloaded, without an attempt counted', async () => {
+        const transcript = readFileSync(
+            new URL('../fixtures/transcripts/claude_e529.jsonl', import.meta.url), 'utf8');
+        const more = { files: { ...FILES, 'transcript.jsonl': transcript } };
+        const repo = await server.repository('acme/overloaded', '', more);
+        repo.document.agent = { adapter: 'claude',
+            command: ['/bin/sh', '-c', 'cat transcript.jsonl; echo half >answer.txt; exit 1'] };
+        await server.configure(repo.name, repo.document);
+        const { taskId, runId } = await server.submit(repo.name);
+        const task = await server.untilTask(taskId, 'deferred');
+        assert.equal(task.deferredReason, 'provider_overloaded');
+        assert.match(task.deferredDetail, /overloaded .* tried again at /);
+        const run = await server.run(runId);
+        assert.equal(run.retries.agent, 1);
+        assert.equal(run.patches.length, 1); // What it had done by then.
+        await server.cancel(taskId);
+        repo.document.retries = { overloads: 0 };
+        await server.configure(repo.name, repo.document);
+        const gaveUp = await server.finish(repo.name, 'failed');
+        assert.equal(gaveUp.run.errorCode, 'provider_overloaded');
+    });
+
+    it('is forecast by those before it', async () => {
+        const repo = await server.repository('acme/history', turn(0.25) + turn(0.5) + fixes);
+        for (let i = 0; i < 3; i++) await server.finish(repo.name, 'completed');
+        const answer = await server.submit(repo.name, { maxBudgetUsd: 0.5 });
+        const { costUsd, costUsdP90, turns, basedOn } = answer.forecast;
+        assert.deepEqual({ costUsd, costUsdP90, turns, basedOn },
+            { costUsd: 0.75, costUsdP90: 0.75, turns: 2, basedOn: { runs: 3, scope: 'similar' } });
+        assert.equal(answer.warnings[0].code, 'forecast_over_limit');
+        const task = await server.untilTask(answer.taskId, 'failed');
+        assert.equal(task.errorCode, 'max_budget_exceeded'); // As was to be expected.
+        assert.deepEqual(task.forecast, answer.forecast);
+        assert.equal(task.forecastError.costUsd, 0);
+        const { stdout } = await callDrover(server, ['task', answer.taskId]);
+        assert.match(stdout, /Expected +0\.75 USD \(one in ten: 0\.75\), 2 turns/);
+        assert.match(stdout, /Off by +\+0\.00 USD, \+0 turns/);
+    });
+
+    it('has the tokens that its task asks for', async () => {
+        const mark = newMark();
+        const repo = await server.repository('acme/tokens', turn(0) + turn(0) + spends(0, mark));
+        const { run } = await server.finish(repo.name, 'failed', { maxTokens: 300 });
+        assert.equal(run.errorCode, 'max_tokens_exceeded');
+        assert.equal(run.inputTokens + run.outputTokens, 330);
+        await untilGone(mark);
     });
 });
 

@@ -25,7 +25,7 @@ limits:
 const BAD_LINES = [
     ['5:5', 'agent.adapter',
         '"cluade" is not known; allowed: none, ndjson, claude, codex, gemini, copilot, ' +
-            'cursor, opencode, goose, amp, text (did you mean claude?)'],
+            'cursor, opencode, goose, amp, text, acp (did you mean claude?)'],
     ['7:5', 'verify[0].command', 'is required'],
     ['7:18', 'verify[0].comand', 'is not known here; did you mean command? allowed: name, ' +
         'command, timeoutSeconds, timeoutMs, parallel, optional, outputs'],

@@ -5,7 +5,7 @@
 set -u
 case "$2 ${3-}" in
 'runs ')
-    breaks='fencing limits lost_job lost_event lost_timer parked'
+    breaks='fencing limits lost_job lost_event lost_timer parked homes'
     set -- "$1" --runs 4000
     ;;
 'jobs ')

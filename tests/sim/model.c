@@ -10,6 +10,7 @@
  *   - the limits on active runs hold
  *   - no run of a parked account starts, or begins an attempt, before the account's reset, but for
  *     one probe at a time; only a probe lifts the parking before the reset
+ *   - an account with a home has one run at a time
  */
 #include "tests/sim/model.h"
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 #include "control/queue/lease.h"
 #include "control/watch/doctor.h"
 #include "core/event_types.h"
+#include "store/accounts.h"
 #include "store/approvals.h"
 #include "store/events.h"
 #include "store/questions.h"
@@ -139,10 +141,17 @@ static size_t account_of(struct model *model, struct run_fact *run)
         repositories_get(db, &row.repository_id, &arena, &repository, NULL) != RC_OK ||
         sscanf(repository.name, SIM_REPOSITORY_NAME, &number) != 1)
         world_broken(model->world, "nobody knows the repository of run %s", run->id.text);
-    run->account = number % SIM_ACCOUNTS;
+    if (number >= SIM_PLAIN)
+        world_broken(model->world, "run %s starts without an account", run->id.text);
+    run->account = number % SIM_PLAIN_ACCOUNTS;
     run->knows_account = true;
     arena_release(&arena);
     return run->account;
+}
+
+static bool is_of_agent(const struct run_fact *run)
+{
+    return run->status == RUN_RUNNING || run->status == RUN_PLANNING;
 }
 
 /* For this run.  The time of an event is that of its commit or later, so what is parked then was
@@ -151,6 +160,19 @@ static bool is_parked(struct model *model, struct run_fact *run, int64_t time_us
 {
     const struct account_fact *account = &model->accounts[account_of(model, run)];
     return account->until_us > time_us && !id_same(&account->probe, &run->id);
+}
+
+/* A run of a pool gets this account; its agent may have begun with another one just now. */
+static void choose_account(struct model *model, struct run_fact *run, const struct event *event)
+{
+    CLEANUP(js_freep) struct js *data = NULL;
+    if (js_parse(event->data.at, event->data.len, &data, NULL) != RC_OK ||
+        sscanf(js_get_str(data, "account", ""), SIM_ACCOUNT_NAME, &run->account) != 1 ||
+        run->account < SIM_PLAIN_ACCOUNTS || run->account >= SIM_ACCOUNTS)
+        world_broken(model->world, "run %s got an account that cannot be read", run->id.text);
+    run->knows_account = true;
+    run->began_parked = is_of_agent(run) && is_parked(model, run, event->time_us);
+    model->stats.chosen++;
 }
 
 /* Is a run at work that tries the account? */
@@ -203,9 +225,8 @@ static void change_account(struct model *model, const struct event *event)
 static void check_start(struct model *model, struct run_fact *run, enum run_status from,
                         const struct event *event)
 {
-    bool of_agent = run->status == RUN_RUNNING || run->status == RUN_PLANNING;
     bool starts = from == RUN_QUEUED && run->status == RUN_PREPARING;
-    run->began_parked = of_agent && is_parked(model, run, event->time_us);
+    run->began_parked = is_of_agent(run) && is_parked(model, run, event->time_us);
     if (starts && is_parked(model, run, event->time_us))
         world_broken(model->world, "run %s starts while its account is parked", run->id.text);
     model->stats.deferred += run->status == RUN_QUEUED;
@@ -258,6 +279,8 @@ static void take_event(struct model *model, const struct event *event)
         model->stats.runs++;
     else if (strcmp(event->type, EV_RUN_STATUS_CHANGED) == 0)
         change_status(model, run, event);
+    else if (strcmp(event->type, EV_ACCOUNT_CHOSEN) == 0)
+        choose_account(model, run, event);
     else if (strcmp(event->type, EV_PR_CREATED) == 0 && ++run->pull_requests > 1)
         world_broken(model->world, "run %s opened two pull requests", run->id.text);
     model->stats.pull_requests += strcmp(event->type, EV_PR_CREATED) == 0;
@@ -343,6 +366,18 @@ static void check_limits(struct model *model, struct arena *arena)
                      (long long)model->active);
 }
 
+static void check_homes(struct model *model, struct arena *arena)
+{
+    struct account_load_row *rows;
+    size_t count;
+    if (accounts_load(store_writer(model->world->store), arena, &rows, &count, NULL) != RC_OK)
+        world_broken(model->world, "the store does not answer");
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].runs > 1 && account_configs_find(&sim_accounts, rows[i].name) != NULL)
+            world_broken(model->world, "%lld runs are in the home of %s", (long long)rows[i].runs,
+                         rows[i].name);
+}
+
 void model_look(struct model *model)
 {
     struct arena arena = {0};
@@ -358,8 +393,10 @@ void model_look(struct model *model)
     } while (count == PAGE);
     for (size_t i = 0; i < model->touched_count; i++)
         check_run(model, &model->touched[i], &arena);
-    if (model->touched_count > 0)
+    if (model->touched_count > 0) {
         check_limits(model, &arena);
+        check_homes(model, &arena);
+    }
     model->touched_count = 0;
     arena_release(&arena);
 }

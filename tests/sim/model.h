@@ -10,9 +10,11 @@
 #include "tests/sim/world.h"
 
 enum {
-    SIM_REPOSITORIES = 6,
+    SIM_REPOSITORIES = 8,
     SIM_REPOSITORY_MAX = 3, /* maxActiveRuns of each */
-    SIM_ACCOUNTS = 3,       /* Repository N uses up account N % SIM_ACCOUNTS. */
+    SIM_PLAIN = 4,          /* Repository N below uses up account N % SIM_PLAIN_ACCOUNTS, */
+    SIM_PLAIN_ACCOUNTS = 3, /* the others share the rest of them: sim_accounts. */
+    SIM_ACCOUNTS = 5,
 };
 #define SIM_REPOSITORY_NAME "acme/repo-%zu"
 #define SIM_ACCOUNT_NAME    "account-%zu"
@@ -20,7 +22,7 @@ enum {
 struct model_stats {
     int64_t runs, ended, events, leases, completions, stale, pull_requests;
     int64_t by_end[4]; /* completed, failed, cancelled, timed_out */
-    int64_t parked, probed, deferred;
+    int64_t parked, probed, deferred, chosen;
     int64_t pauses, questions, told; /* told: messages that an agent has got. */
 };
 

@@ -35,6 +35,14 @@ static const char *const blueprints[] = {
     "\"sequence\":[\"prepare\",\"hydrate\",\"plan\",\"agent\",\"publish\",\"tell\"],",
 };
 
+static const char *accounts_of(size_t i, struct arena *arena)
+{
+    if (i < SIM_PLAIN)
+        return arena_printf(arena, "\"account\":\"" SIM_ACCOUNT_NAME "\"", i % SIM_PLAIN_ACCOUNTS);
+    return arena_printf(arena, "\"accounts\":[\"%s\",\"%s\"]", sim_accounts.items[0].name,
+                        sim_accounts.items[1].name);
+}
+
 static void onboard(struct world *world, size_t i)
 {
     struct cmd_repository_put *put = cmd_repository_put_new();
@@ -43,11 +51,10 @@ static void onboard(struct world *world, size_t i)
     put->config = str_of(arena_printf(
         &put->base.arena,
         "{\"url\":\"/srv/x.git\",\"verify\":[{\"name\":\"unit\",\"command\":\"make\"}],"
-        "\"agent\":{\"command\":[\"./a\"],\"adapter\":\"claude\",\"account\":\"" SIM_ACCOUNT_NAME
-        "\"},%s"
+        "\"agent\":{\"command\":[\"./a\"],\"adapter\":\"claude\",%s},%s"
         "\"limits\":{\"maxActiveRuns\":%d},\"policy\":{\"approval\":\"%s\"},"
         "\"timeouts\":{\"runMs\":600000,\"queueMs\":%d,\"approvalMs\":60000,\"cancelMs\":20000}}",
-        i % SIM_ACCOUNTS, blueprints[i % COUNT_OF(blueprints)], SIM_REPOSITORY_MAX,
+        accounts_of(i, &put->base.arena), blueprints[i % COUNT_OF(blueprints)], SIM_REPOSITORY_MAX,
         i % 3 == 0 ? "always" : "auto", i % 2 == 0 ? 3600000 : 0));
     world_send(world, &put->base, on_onboarded, NULL, 0);
 }

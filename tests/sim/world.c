@@ -245,6 +245,12 @@ static int64_t server_clock(void *ctx)
     return world_server_now(ctx);
 }
 
+static const struct account_config homes[] = {
+    {.name = "account-3", .provider = "claude", .home = "/srv/3", .max_runs = 1, .price = 1},
+    {.name = "account-4", .provider = "claude", .home = "/srv/4", .max_runs = 1, .price = 1},
+};
+const struct account_configs sim_accounts = {homes, COUNT_OF(homes)};
+
 static void start_server(struct world *world)
 {
     const struct subtask_limits subtasks = subtask_limits_default();
@@ -260,6 +266,7 @@ static void start_server(struct world *world)
                    .subtask_depth = subtasks.depth,
                    .subtasks_per_task = subtasks.per_task,
                    .subtasks_per_tree = subtasks.per_tree},
+        .accounts = sim_accounts,
     };
     struct err err = {0};
     if (committer_new(&options, &world->committer, &err) != RC_OK)

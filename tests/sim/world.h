@@ -47,6 +47,10 @@ struct faults {
 
 typedef void happening(struct world *world, void *who, int64_t what);
 
+/* Two accounts of the configuration, of which each has one run at a time; model.h has their
+   names. */
+extern const struct account_configs sim_accounts;
+
 struct world {
     uint64_t seed;
     struct random random;

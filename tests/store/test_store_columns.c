@@ -512,7 +512,7 @@ static struct world world_make(struct fixture *fixture)
     return world;
 }
 
-enum { ROW_BYTES = 1024 };
+enum { ROW_BYTES = 2048 };
 
 /* Workers need the time as $1, for their state. */
 static void read_row(struct fixture *fixture, const struct aggregate *aggregate, void *row,

@@ -415,6 +415,35 @@ START_TEST(unexplained_are_queued_without_a_reason)
 }
 END_TEST
 
+START_TEST(past_runs_are_the_completed_ones_newest_first)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    for (int i = 0; i < 4; i++) {
+        struct run_row run = *full_run(&f, &task);
+        run.run_no = i + 1;
+        run.status = i == 2 ? RUN_FAILED : RUN_COMPLETED;
+        run.wanted_agent = i == 0 ? NULL : "claude:opus";
+        run.turns = i;
+        run.work_us = 10 * i;
+        must(runs_insert(f.db, &run, &f.err));
+        must(runs_save(f.db, &run, &f.err));
+    }
+    struct past_run *runs;
+    size_t count;
+    must(runs_past(f.db, &task.repository_id, 10, &f.arena, &runs, &count, &f.err));
+    ck_assert_uint_eq(count, 3);
+    ck_assert_int_eq(runs[0].turns, 3);
+    ck_assert_int_eq(runs[0].work_us, 30);
+    ck_assert_int_eq(runs[0].cost_microusd, 8);
+    ck_assert_str_eq(runs[0].agent, "claude:opus");
+    ck_assert_str_eq(runs[0].task_type, "bugfix");
+    ck_assert_ptr_null(runs[2].agent);
+    must(runs_past(f.db, &task.repository_id, 2, &f.arena, &runs, &count, &f.err));
+    ck_assert_uint_eq(count, 2);
+}
+END_TEST
+
 START_TEST(a_budget_tree_is_read_by_its_root)
 {
     FIXTURE(f);
@@ -423,10 +452,13 @@ START_TEST(a_budget_tree_is_read_by_its_root)
     struct run_row child = *full_run(&f, &task);
     child.parent_run_id = child.root_run_id = root.id;
     child.max_tokens = 30;
+    child.work_us = 40;
+    child.work_since_us = 100;
     must(runs_insert(f.db, &child, &f.err));
+    must(runs_save(f.db, &child, &f.err));
     must(runs_set_root(f.db, &root.id, &f.err));
     struct budget_tree tree;
-    must(runs_tree(f.db, &root.id, 10, &f.arena, &tree, &f.err));
+    must(runs_tree(f.db, &root.id, 107, &f.arena, &tree, &f.err));
     ck_assert_int_eq(tree.count, 2);
     must(budget_tree_link(&tree, &f.err));
     const struct budget_node *node = &tree.nodes[budget_tree_find(&tree, &child.id)];
@@ -439,7 +471,10 @@ START_TEST(a_budget_tree_is_read_by_its_root)
     ck_assert_int_eq(node->limit[MEASURE_COST], 23);
     ck_assert_int_eq(node->limit[MEASURE_TOKENS], 30);
     ck_assert_int_eq(node->deadline_us, 20);
-    must(runs_tree(f.db, &alone.id, 10, &f.arena, &tree, &f.err));
+    ck_assert_int_eq(node->work_us, 47);
+    ck_assert_int_eq(run_work_us(&child, 107), 47);
+    ck_assert_int_eq(run_work_us(&child, 99), 40); /* A clock that was set back. */
+    must(runs_tree(f.db, &alone.id, 107, &f.arena, &tree, &f.err));
     ck_assert_int_eq(tree.count, 0);
 }
 END_TEST
@@ -460,6 +495,7 @@ Suite *store_runs_suite(void)
     case_add(tc, repositories_with_queued_runs_are_named_once);
     case_add(tc, the_next_queued_run_follows_rank_then_id);
     case_add(tc, unexplained_are_queued_without_a_reason);
+    case_add(tc, past_runs_are_the_completed_ones_newest_first);
     case_add(tc, a_budget_tree_is_read_by_its_root);
     suite_add_tcase(suite, tc);
     return suite;

@@ -72,6 +72,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         .lanes = 1,
         .limits = options->limits,
         .defaults = options->defaults,
+        .accounts = options->accounts,
     };
     if (options->limits.subtask_depth == 0)
         let_subtasks(&committer.limits);

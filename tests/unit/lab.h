@@ -25,7 +25,8 @@ struct lab {
 struct lab_options {
     struct store *store; /* NULL: one of its own, in memory. */
     struct committer_limits limits;
-    struct str defaults;         /* Of the server, or empty. */
+    struct str defaults; /* Of the server, or empty. */
+    struct account_configs accounts;
     size_t queue_max, batch_max; /* 0: 1000 and 256 */
     int engine;                  /* One of lab_engines(). */
 };

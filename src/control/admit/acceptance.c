@@ -1,24 +1,6 @@
 #include "control/admit/acceptance.h"
-#include "core/run/task_limits.h"
-#include "store/capacity.h"
+#include "control/run/day_budget.h"
 #include "store/tasks.h"
-
-int64_t day_start_us(int64_t time_us)
-{
-    return time_us - time_us % US_PER_DAY;
-}
-
-enum rc acceptance_spent(struct context *ctx, int64_t *ret_microusd)
-{
-    const struct cost_limits server = {ctx->limits->cost_per_run_microusd,
-                                       ctx->limits->cost_per_day_microusd};
-    struct spent_query query = {
-        .workspace_id = ctx->workspace_id,
-        .since_us = day_start_us(ctx->now_us),
-        .run_max_microusd = cost_limit_per_run(&server),
-    };
-    return capacity_spent(ctx->db, &query, ret_microusd, ctx->err);
-}
 
 /* Counts only what has a limit. */
 static enum rc count_use(struct context *ctx, const char *requested_by, struct submit_facts *facts)
@@ -28,7 +10,7 @@ static enum rc count_use(struct context *ctx, const char *requested_by, struct s
         rc = tasks_count_since(ctx->db, requested_by, ctx->now_us - US_PER_HOUR,
                                &facts->submitted_last_hour, ctx->err);
     if (rc == RC_OK && facts->budget_microusd_max > 0)
-        rc = acceptance_spent(ctx, &facts->spent_microusd);
+        rc = day_budget_spent(ctx, &facts->spent_microusd);
     return rc;
 }
 

@@ -19,9 +19,4 @@ struct acceptance {       /* The request to check. */
 };
 /* As admission_submit; a refusal carries the time of the next useful retry. */
 MUST_USE enum rc acceptance_check(struct context *ctx, const struct acceptance *request);
-
-/* What the workspace has spent today.  A run counts with its limit at most. */
-MUST_USE enum rc acceptance_spent(struct context *ctx, int64_t *ret_microusd);
-/* The start of the day (UTC) in which the time lies. */
-int64_t day_start_us(int64_t time_us);
 #endif

@@ -23,11 +23,16 @@
 #include "control/admit/acceptance.h"
 #include "control/admit/repo_load.h"
 #include "control/commit/isolate.h"
+#include "control/run/account_pool.h"
+#include "control/run/account_view.h"
 #include "control/run/accounts.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
+#include "control/run/day_budget.h"
 #include "control/run/effective.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
+#include "control/run/overloads.h"
 #include "control/run/quarantine.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
@@ -86,7 +91,7 @@ static enum rc load_limits(struct admission *admission)
     if (rc == RC_OK && admission->workspace_max == 0)
         admission->workspace_max = ctx->limits->max_active_runs_workspace;
     if (rc == RC_OK && budget > 0)
-        rc = acceptance_spent(ctx, &spent);
+        rc = day_budget_spent(ctx, &spent);
     admission->cost_used_up = budget > 0 && spent >= budget;
     return rc;
 }
@@ -194,11 +199,11 @@ static enum rc start(struct admission *admission, struct flow *flow,
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
-    int64_t deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
+    int64_t left_us = config->timeouts.run_ms * US_PER_MS;
     if (rc == RC_OK)
-        rc = run_tree_deadline(ctx, &flow->run, &deadline_us);
+        rc = run_tree_time(ctx, &flow->run, &left_us);
     if (rc == RC_OK)
-        rc = run_clock_start(ctx, &flow->run, deadline_us - ctx->now_us);
+        rc = run_clock_start(ctx, &flow->run, left_us);
     if (rc == RC_OK)
         rc = flow_save(ctx, flow);
     if (rc == RC_OK)
@@ -206,14 +211,30 @@ static enum rc start(struct admission *admission, struct flow *flow,
     return rc;
 }
 
+/* What a run waits for. */
+struct waiting {
+    const char *detail;
+    const char *pool, *account; /* If that is an account; else NULL. */
+};
+
+static bool is_about_accounts(enum admission_check check)
+{
+    return check == CHECK_ACCOUNT || check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA;
+}
+
 /* A new reason is appended as an event; a new detail of the same one is only stored. */
 static enum rc defer(struct context *ctx, struct flow *flow, enum admission_check check,
-                     const char *detail)
+                     const struct waiting *waiting)
 {
     const char *reason = admission_reason(check);
+    const char *detail = waiting->detail;
+    bool for_account = is_about_accounts(check);
+    bool same_pool = text_same(flow->run.pool, for_account ? waiting->pool : NULL);
+    if (!same_pool)
+        flow->run.pool = for_account ? waiting->pool : NULL;
     bool told = text_same(flow->run.deferred_reason, reason);
     if (told && text_same(flow->run.deferred_detail, detail))
-        return RC_OK;
+        return same_pool ? RC_OK : flow_save(ctx, flow);
     flow->run.deferred_reason = reason;
     flow->run.deferred_detail = detail;
     flow->task.status = task_status_of(flow->run.status, true);
@@ -223,8 +244,8 @@ static enum rc defer(struct context *ctx, struct flow *flow, enum admission_chec
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kstr(&body.jw, "reason", reason);
     jw_kstr(&body.jw, "detail", detail);
-    if (check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA)
-        jw_kstr(&body.jw, "account", flow->run.account);
+    if (for_account)
+        jw_kstr(&body.jw, "account", waiting->account);
     enum rc rc = told ? RC_OK : flow_emit_task(ctx, flow, EV_TASK_DEFERRED, &body);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
@@ -255,68 +276,78 @@ static enum rc fail_dependency(struct context *ctx, struct flow *flow, const str
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static void account_fact(struct context *ctx, const struct flow *flow, struct start_facts *facts)
+/* None of its accounts is free: that is what the run waits for, if for nothing before it. */
+static void account_fact(struct context *ctx, const struct flow *flow,
+                         const struct account_offer *offer, struct start_facts *facts,
+                         struct waiting *waiting)
 {
-    const char *detail = arena_printf(ctx->arena, QUOTA_DETAIL, flow->run.account);
-    facts->of[CHECK_QUOTA] = (struct start_fact){1, 1, detail};
+    if (offer->choice.at != ACCOUNT_NONE)
+        return;
+    struct pool_refusal refusal = pool_refusal(ctx, flow, offer);
+    facts->of[refusal.check] = (struct start_fact){1, 1, refusal.detail};
+    waiting->pool = offer->pool;
+    waiting->account = refusal.account;
+    pool_note_empty(ctx, offer);
 }
 
-static enum rc ask_account(struct context *ctx, struct flow *flow, struct start_facts *facts,
-                           bool *ret_probes)
-{
-    enum account_state state = ACCOUNT_OPEN;
-    enum rc rc = accounts_gate(ctx, flow, &state);
-    *ret_probes = state == ACCOUNT_PROBE;
-    if (rc == RC_OK && state == ACCOUNT_PARKED)
-        account_fact(ctx, flow, facts);
-    if (flow->run.held_until_us > ctx->now_us)
-        facts->of[CHECK_REPORTED_QUOTA] = (struct start_fact){
-            1, 1, accounts_held_detail(&flow->run, ctx->arena)};
-    return rc;
-}
+/* Other tasks that the run waits for. */
+struct waits {
+    bool dependency;
+    const char *candidates; /* What its candidates do, or NULL. */
+};
 
-/* Nothing else holds the run back: it becomes the probe of its parked account, or waits. */
-static enum rc take_probe(struct context *ctx, struct flow *flow, struct start_facts *facts)
+static void note_waits(struct context *ctx, const struct run_row *run, const struct waits *waits,
+                       struct start_facts *facts)
 {
-    bool taken;
-    enum rc rc = accounts_probe(ctx, flow, &taken);
-    if (rc == RC_OK && !taken)
-        account_fact(ctx, flow, facts);
-    return rc;
+    if (run->paused_us > 0)
+        facts->of[CHECK_PAUSED] = (struct start_fact){
+            1, 1, arena_printf(ctx->arena, "%s has paused the run", run->paused_by)};
+    if (waits->dependency)
+        facts->of[CHECK_DEPENDENCY] = (struct start_fact){
+            1, 1, "a task that it depends on has not completed"};
+    if (waits->candidates != NULL)
+        facts->of[CHECK_CANDIDATES] = (struct start_fact){1, 1, waits->candidates};
 }
 
 /* Evaluates every check; starts the run, or leaves it with the reason why it waits. */
 static enum rc decide(struct admission *admission, struct flow *flow, struct line *line,
-                      bool depends, enum admission_check *ret_check)
+                      const struct waits *waits, enum admission_check *ret_check)
 {
     struct context *ctx = admission->ctx;
     const struct repo_config *config;
     struct repo_load_view view = {0};
-    bool probes;
+    struct account_offer offer;
+    struct waiting waiting = {0};
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
-    if (flow->run.paused_us > 0)
-        facts.of[CHECK_PAUSED] = (struct start_fact){
-            1, 1, arena_printf(ctx->arena, "%s has paused the run", flow->run.paused_by)};
-    if (depends)
-        facts.of[CHECK_DEPENDENCY] = (struct start_fact){
-            1, 1, "a task that it depends on has not completed"};
-    rc = ask_account(ctx, flow, &facts, &probes);
+    note_waits(ctx, &flow->run, waits, &facts);
+    /* The account of its agent matters where its agent is to work. */
+    bool works = !candidates_work(flow);
+    rc = works ? pool_ask(ctx, flow, &offer) : RC_OK;
     if (rc != RC_OK)
         return rc;
+    if (works)
+        account_fact(ctx, flow, &offer, &facts, &waiting);
+    const char *overloaded = overloads_detail(ctx, &flow->run);
+    if (overloaded != NULL)
+        facts.of[CHECK_OVERLOADED] = (struct start_fact){1, 1, overloaded};
     if (admission_start(&facts) == ADMISSION_PASSED)
         rc = repo_load_check(ctx, &line->load, flow, &view, &facts);
-    if (rc == RC_OK && probes && admission_start(&facts) == ADMISSION_PASSED)
-        rc = take_probe(ctx, flow, &facts);
+    if (rc == RC_OK && works && admission_start(&facts) == ADMISSION_PASSED) {
+        rc = pool_take(ctx, flow, &offer);
+        account_fact(ctx, flow, &offer, &facts, &waiting);
+    }
     if (rc != RC_OK)
         return rc;
     enum admission_check check = admission_start(&facts);
     *ret_check = check;
     repo_load_join(&line->load, &view, check);
-    if (check != ADMISSION_PASSED)
-        return defer(ctx, flow, check, admission_detail(check, &facts, ctx->arena));
+    if (check != ADMISSION_PASSED) {
+        waiting.detail = admission_detail(check, &facts, ctx->arena);
+        return defer(ctx, flow, check, &waiting);
+    }
     if (view.warn)
         rc = warn_of_overlap(ctx, flow, &view.meeting);
     return rc == RC_OK ? start(admission, flow, config) : rc;
@@ -350,7 +381,12 @@ static enum rc try_run(struct context *ctx, void *subject, const struct failure 
         return quarantine_end_run(ctx, &flow, &line->repository);
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(ctx, &flow, &dependencies.broken);
-    return decide(look->admission, &flow, line, dependencies.pending > 0, &look->check);
+    struct waits waits = {.dependency = dependencies.pending > 0};
+    enum candidates_gate gate;
+    rc = candidates_gate(ctx, &flow, &gate, &waits.candidates);
+    if (rc != RC_OK || gate == CANDIDATES_FAILED)
+        return rc;
+    return decide(look->admission, &flow, line, &waits, &look->check);
 }
 
 static void forget_look(struct look *look)
@@ -582,6 +618,7 @@ static enum rc explain_rest(struct admission *admission)
 enum rc admit_queued(struct context *ctx, struct admit_walk *walk)
 {
     struct admission admission = {.ctx = ctx};
+    account_view_forget(ctx); /* Commands of the batch may have ended runs. */
     enum rc rc = open_lines(&admission);
     if (rc != RC_OK || admission.line_count == 0)
         return rc;

@@ -5,6 +5,7 @@
 #include "control/admit/acceptance.h"
 #include "control/commit/read_ahead.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
 #include "control/run/effective.h"
 #include "control/run/flow.h"
 #include "control/run/quarantine.h"
@@ -75,11 +76,48 @@ static enum rc insert_next_run(struct context *ctx, struct flow *flow)
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
+static enum rc retry_task(struct context *ctx, struct flow *flow)
+{
+    CLEANUP(flow_release) struct flow parent = {0};
+    enum rc rc = refresh_config(ctx, flow);
+    if (rc == RC_OK)
+        rc = assignment_check(ctx, flow);
+    if (rc == RC_OK)
+        rc = check_entry(ctx, flow);
+    if (rc == RC_OK)
+        rc = find_parent(ctx, flow, &parent);
+    if (rc == RC_OK)
+        rc = insert_next_run(ctx, flow);
+    if (rc == RC_OK && !id_is_none(&parent.run.id))
+        rc = subtasks_join(ctx, &parent.run);
+    return rc;
+}
+
+/* A task without a usable candidate needs new ones; with one it is verified and published again. */
+static enum rc retry_candidates(struct context *ctx, const struct task_row *task)
+{
+    struct candidate_row *rows;
+    size_t count, usable = 0;
+    if (task->best_of == 0)
+        return RC_OK;
+    enum rc rc = candidates_of_task(ctx->db, &task->id, ctx->arena, &rows, &count, ctx->err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++) {
+        struct candidate candidate = candidate_of(&rows[i]);
+        usable += candidate_usable(&candidate);
+    }
+    for (size_t i = 0; rc == RC_OK && usable == 0 && i < count; i++) {
+        CLEANUP(flow_release) struct flow flow = {0};
+        rc = flow_load_latest(ctx, &rows[i].task_id, &flow);
+        if (rc == RC_OK && run_is_terminal(flow.run.status))
+            rc = retry_task(ctx, &flow);
+    }
+    return rc;
+}
+
 static enum rc apply_retry(struct context *ctx, struct command *command)
 {
     struct cmd_retry *cmd = (struct cmd_retry *)command;
     CLEANUP(flow_release) struct flow flow = {0};
-    CLEANUP(flow_release) struct flow parent = {0};
     enum rc rc = flow_load_latest(ctx, &cmd->task_id, &flow);
     if (rc != RC_OK)
         return rc;
@@ -90,17 +128,9 @@ static enum rc apply_retry(struct context *ctx, struct command *command)
     if (flow.run.status == RUN_COMPLETED)
         return err_set(ctx->err, RC_CONFLICT, "TASK_COMPLETED",
                        "task %s has completed; submit a new task instead", cmd->task_id.text);
-    rc = refresh_config(ctx, &flow);
+    rc = retry_task(ctx, &flow);
     if (rc == RC_OK)
-        rc = assignment_check(ctx, &flow);
-    if (rc == RC_OK)
-        rc = check_entry(ctx, &flow);
-    if (rc == RC_OK)
-        rc = find_parent(ctx, &flow, &parent);
-    if (rc == RC_OK)
-        rc = insert_next_run(ctx, &flow);
-    if (rc == RC_OK && !id_is_none(&parent.run.id))
-        rc = subtasks_join(ctx, &parent.run);
+        rc = retry_candidates(ctx, &flow.task);
     if (rc != RC_OK)
         return rc;
     cmd->run_id = flow.run.id;

@@ -10,6 +10,7 @@
  */
 #include "control/admit/submit.h"
 #include "control/admit/acceptance.h"
+#include "control/admit/best_of.h"
 #include "control/commit/read_ahead.h"
 #include "control/run/assignment.h"
 #include "control/run/effective.h"
@@ -250,6 +251,8 @@ static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct a
     if (rc == RC_OK)
         rc = flow_config(ctx, flow, &config);
     if (rc == RC_OK)
+        rc = best_of_check(ctx, cmd, config);
+    if (rc == RC_OK)
         rc = quarantine_check(ctx, repository);
     if (rc != RC_OK)
         return rc;
@@ -298,6 +301,7 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .depends_on = STR("[]"),
         .config = flow->task.config,
         .overrides = cmd->overrides,
+        .best_of = cmd->best_of,
         .requested_by = request->requested_by,
         .run_count = 1,
         .created_us = ctx->now_us,
@@ -345,25 +349,30 @@ static enum rc emit_submitted(struct context *ctx, struct flow *flow)
     return flow_emit_task(ctx, flow, EV_TASK_ACCEPTED, &accepted);
 }
 
-static enum rc write_rows(struct context *ctx, struct cmd_submit *cmd,
-                          const struct acceptance *request, struct flow *flow)
+/* override_reason: why an admin admits what policy denies, or NULL. */
+static enum rc write_rows(struct context *ctx, const struct cmd_submit *cmd, struct flow *flow,
+                          const char *override_reason)
 {
-    bool denied = policy_decide(request->mode, request->risk, request->approval) == POLICY_DENY;
     enum rc rc = flow_new_run(ctx, flow, 1);
     if (rc == RC_OK)
         rc = emit_submitted(ctx, flow);
     if (rc == RC_OK)
         rc = flow_emit_queued(ctx, flow);
-    if (rc == RC_OK && denied)
-        rc = policies_override_mode(ctx, flow, cmd->override_reason);
+    if (rc == RC_OK && override_reason != NULL)
+        rc = policies_override_mode(ctx, flow, override_reason);
     /* Last: the rows store the id and the number of their last event. */
     if (rc == RC_OK)
         rc = tasks_insert(ctx->db, &flow->task, cmd->depends_on, cmd->depends_count, ctx->err);
     if (rc == RC_OK)
         rc = runs_insert(ctx->db, &flow->run, ctx->err);
-    if (rc == RC_OK && denied)
+    if (rc == RC_OK && override_reason != NULL)
         rc = runs_save_more(ctx->db, &flow->run, ctx->err);
     return rc;
+}
+
+enum rc submit_insert(struct context *ctx, const struct cmd_submit *cmd, struct flow *flow)
+{
+    return write_rows(ctx, cmd, flow, NULL);
 }
 
 /* Loads the parent, if there is one, and takes from it what the command leaves out. */
@@ -392,13 +401,19 @@ static enum rc accept(struct context *ctx, struct cmd_submit *cmd, struct accept
     if (rc != RC_OK)
         return rc;
     write_depends_on(ctx, cmd, &flow.task);
+    bool denied = policy_decide(request->mode, request->risk, request->approval) == POLICY_DENY;
     rc = assignment_check(ctx, &flow);
     if (rc == RC_OK)
-        rc = write_rows(ctx, cmd, request, &flow);
+        rc = write_rows(ctx, cmd, &flow, denied ? cmd->override_reason : NULL);
     if (rc == RC_OK && !id_is_none(&parent->run.id))
         rc = subtasks_join(ctx, &parent->run);
+    if (rc == RC_OK && flow.task.best_of > 0)
+        rc = best_of_submit(ctx, cmd, &repository, &flow);
     if (rc != RC_OK)
         return rc;
+    const struct forecast_limits limits = {flow.run.budget_microusd, flow.run.max_turns};
+    cmd->forecast = flow.run.forecast;
+    cmd->warning = forecast_warning(&flow.forecast, &limits, ctx->arena);
     cmd->task_id = flow.task.id;
     cmd->run_id = flow.run.id;
     ctx->round->admit = true;

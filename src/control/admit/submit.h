@@ -29,6 +29,9 @@ struct cmd_submit {
     int64_t max_tokens;          /* The same. */
     const struct id *depends_on;
     size_t depends_count;
+    int64_t best_of;               /* So many candidates work on it; 0: none. */
+    const char *const *candidates; /* Names of the repository's, as many; or NULL. */
+    size_t candidate_count;
     const char *idempotency_key; /* or NULL */
     const char *body_sha256;     /* of the request, for the key */
     const char *override_reason; /* Why it is to be accepted although policy denies it; or NULL */
@@ -36,6 +39,13 @@ struct cmd_submit {
 
     struct id task_id, run_id; /* The answer. */
     bool repeated;             /* The key was used before: the first answer again. */
+    struct str forecast;       /* JSON object, core/run/forecast.h; or empty. */
+    const char *warning;       /* The forecast passes a limit; or NULL. */
 };
 struct cmd_submit *cmd_submit_new(void);
+
+struct flow;
+/* Makes the first run of flow->task, appends the events of a new task, and stores both rows. */
+MUST_USE enum rc submit_insert(struct context *ctx, const struct cmd_submit *cmd,
+                               struct flow *flow);
 #endif

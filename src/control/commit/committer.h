@@ -15,6 +15,7 @@
 #include "base/rc.h"
 #include "control/commit/command.h"
 #include "control/commit/hooks.h"
+#include "core/config/account_config.h"
 #include "core/config/notify.h"
 #include "store/store.h"
 
@@ -28,6 +29,7 @@ struct committer_limits {
     int64_t sandboxes;                 /* Active runs, without those that wait for approval. */
     int64_t tasks_per_hour_user;
     int64_t cost_per_day_microusd; /* Per workspace and day (UTC). */
+    bool cost_per_day_stops;       /* Once it is spent, what runs is stopped. */
     int64_t cost_per_run_microusd; /* Of a run without maxBudgetUsd; see core/run/task_limits.h. */
     int64_t max_run_events;        /* No repository gives its runs more: core/run/event_budget.h */
     int64_t max_run_event_bytes;
@@ -56,6 +58,7 @@ struct committer_options {
     struct committer_limits limits;
     struct str defaults; /* The server's layer under every repository's document; or empty. */
     struct notify_channels channels; /* Not owned. */
+    struct account_configs accounts; /* Not owned. */
     const struct control_hooks *hooks;
     size_t lanes; /* At least one; more only on a store with concurrent writers. */
     /* Called on the lane after each commit that wrote or set a due time.  Must not block. */

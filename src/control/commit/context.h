@@ -25,7 +25,8 @@ struct config_book;
 
 struct subscriber_list;
 struct known_notes;
-struct parked_list;
+struct past_list;
+struct account_view;
 
 /* The effects of one batch, for the work at its end and after its commit. */
 struct round {
@@ -45,15 +46,17 @@ struct round {
         int64_t waiting;      /* Jobs, those of this batch included. */
     } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
     size_t load_count;
-    int64_t shed;   /* Jobs that were dropped. */
-    bool left_due;  /* Something that is due could neither be handled nor be put off. */
-    int64_t leases; /* Jobs that leases of the batch may still take. */
+    int64_t shed;         /* Jobs that were dropped. */
+    bool left_due;        /* Something that is due could neither be handled nor be put off. */
+    bool day_budget_read; /* As day_budget.c has done. */
+    int64_t leases;       /* Jobs that leases of the batch may still take. */
     struct supply supply;
     struct swarm_notes swarms;                   /* Counted with the commit. */
     struct breaker_book *breakers;               /* NULL until one is read. */
     const struct subscriber_list *subscriptions; /* As topic_send.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
-    const struct parked_list *parked_accounts;   /* As accounts.c read them; NULL: not yet. */
+    const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
+    struct account_view *accounts;               /* As account_view.c read them; NULL: not yet. */
 };
 
 struct context {
@@ -69,6 +72,7 @@ struct context {
     const struct committer_limits *limits;
     struct str defaults; /* JSON: see effective.h; or empty. */
     const struct notify_channels *channels;
+    const struct account_configs *accounts;
     const struct queue_book *queues;
     struct config_book *configs;
     struct swarms *swarms;

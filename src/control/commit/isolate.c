@@ -30,7 +30,7 @@ static void restore_round(struct round *round, const struct round *before)
     round->supply = (struct supply){0};
     round->breakers = NULL;
     round->notes = NULL;
-    round->parked_accounts = NULL;
+    round->accounts = NULL;
 }
 
 static void log_failure(const struct isolated *one, const struct failure *why, bool again)

@@ -126,6 +126,7 @@ static struct context batch_cx(struct batch *batch, struct command *command)
         .limits = &lane->options.committer->limits,
         .defaults = lane->options.committer->defaults,
         .channels = &lane->options.committer->channels,
+        .accounts = &lane->options.committer->accounts,
         .queues = &lane->queues,
         .configs = &lane->configs,
         .swarms = lane->options.swarms,

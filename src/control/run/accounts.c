@@ -1,4 +1,6 @@
 #include "control/run/accounts.h"
+#include "control/run/account_pool.h"
+#include "control/run/account_view.h"
 #include "core/agent/claims.h"
 #include "core/event_types.h"
 #include "core/run/admission.h"
@@ -6,50 +8,13 @@
 #include "store/timers.h"
 #include <string.h>
 
-enum { PARKED_MAX = 1000, REASON_MAX = 500, PASS_JUMPS_MAX = 100 };
+enum { REASON_MAX = 500, PASS_JUMPS_MAX = 100 };
 /* A limit that is met so long after the account was resumed starts a new count of hits. */
 #define HITS_FORGOTTEN_US (4 * US_PER_HOUR)
 
-/* The parked accounts, as read by one batch. */
-struct parked_list {
-    const struct account_row *rows;
-    size_t count;
-};
-
 /* ---- asking ---- */
 
-static enum rc load_parked(struct context *ctx)
-{
-    if (ctx->round->parked_accounts != NULL)
-        return RC_OK;
-    struct parked_list *list = arena_alloc(ctx->batch_arena, sizeof *list);
-    struct account_row *rows;
-    enum rc rc = accounts_parked_list(ctx->db, ctx->now_us, PARKED_MAX, ctx->batch_arena, &rows,
-                                      &list->count, ctx->err);
-    list->rows = rows;
-    if (rc == RC_OK)
-        ctx->round->parked_accounts = list;
-    return rc;
-}
-
-/* Its row when it is parked, else NULL. */
-static enum rc find_parked(struct context *ctx, const char *name,
-                           const struct account_row **ret_row)
-{
-    enum rc rc = load_parked(ctx);
-    if (rc != RC_OK)
-        return rc;
-    const struct parked_list *list = ctx->round->parked_accounts;
-    *ret_row = NULL;
-    for (size_t i = 0; i < list->count; i++)
-        if (id_same(&list->rows[i].workspace_id, &ctx->workspace_id) &&
-            strcmp(list->rows[i].name, name) == 0)
-            *ret_row = &list->rows[i];
-    return RC_OK;
-}
-
-/* A probe is due, and the last one is no longer at work. */
-static enum rc may_probe(struct context *ctx, const struct account_row *row, bool *ret_may)
+enum rc accounts_may_probe(struct context *ctx, const struct account_row *row, bool *ret_may)
 {
     *ret_may = row->probe_us <= ctx->now_us;
     if (!*ret_may || id_is_none(&row->probe_run_id))
@@ -61,55 +26,20 @@ static enum rc may_probe(struct context *ctx, const struct account_row *row, boo
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
-static enum rc ask(struct context *ctx, const char *name, enum account_state *ret_state)
-{
-    const struct account_row *row;
-    bool may = false;
-    enum rc rc = find_parked(ctx, name, &row);
-    if (rc == RC_OK && row != NULL)
-        rc = may_probe(ctx, row, &may);
-    if (rc == RC_OK)
-        *ret_state = row == NULL ? ACCOUNT_OPEN : may ? ACCOUNT_PROBE : ACCOUNT_PARKED;
-    return rc;
-}
-
-enum rc accounts_gate(struct context *ctx, struct flow *flow, enum account_state *ret_state)
-{
-    const struct repo_config *config;
-    enum rc rc = flow_config(ctx, flow, &config);
-    if (rc != RC_OK)
-        return rc;
-    const char *name = agent_account(&config->agent, ctx->arena);
-    rc = ask(ctx, name, ret_state);
-    if (rc == RC_OK && *ret_state != ACCOUNT_OPEN && !text_same(flow->run.account, name))
-        flow->run.account = name;
-    return rc;
-}
-
 enum rc accounts_pass(struct context *ctx, struct run_row *head)
 {
     for (int jumps = 0; jumps < PASS_JUMPS_MAX; jumps++) {
-        enum account_state state;
-        if (!text_same(head->deferred_reason, admission_reason(CHECK_QUOTA)) ||
-            head->account == NULL)
+        if (head->pool == NULL || !account_view_is_empty(ctx, head->pool))
             return RC_OK;
-        enum rc rc = ask(ctx, head->account, &state);
-        if (rc != RC_OK || state != ACCOUNT_PARKED)
-            return rc;
         struct run_place place = {head->rank, head->id};
-        struct run_left left = {.reason = admission_reason(CHECK_QUOTA), .account = head->account};
-        rc = runs_next_queued_but(ctx->db, &head->repository_id, &place, &left, ctx->arena, head,
-                                  ctx->err);
+        const char *pool = head->pool;
+        enum rc rc = runs_next_queued_but(ctx->db, &head->repository_id, &place, pool, ctx->arena,
+                                          head, ctx->err);
         if (rc != RC_OK)
             return rc;
     }
     return RC_OK;
 }
-
-struct waiting {
-    enum admission_check check; /* For what. */
-    const char *detail, *account;
-};
 
 /* ---- parking ---- */
 
@@ -150,7 +80,7 @@ static int64_t wait_until(const struct context *ctx, const struct js *quota, int
 static enum rc save(struct context *ctx, struct account_row *row)
 {
     row->updated_us = ctx->now_us;
-    ctx->round->parked_accounts = NULL;
+    account_view_forget(ctx);
     enum rc rc = accounts_save(ctx->db, row, ctx->err);
     if (rc != RC_OK)
         return rc;
@@ -164,18 +94,24 @@ static enum rc save(struct context *ctx, struct account_row *row)
     return timers_set(ctx->db, &timer, ctx->err);
 }
 
-/* Runs that were active when the first of them met the limit meet it too: the account is parked
-   once, and longer when a later one reports a later reset.  A limit that a probe meets counts as a
-   new hit. */
-static enum rc park(struct context *ctx, const struct flow *flow, const struct agent_config *agent,
-                    const struct js *quota)
+/* Locked; made when it is missing. */
+static enum rc take_row(struct context *ctx, const char *name, struct account_row *ret_row)
 {
     struct account_key key = {.id = context_id(ctx),
                               .workspace_id = ctx->workspace_id,
-                              .name = agent_account(agent, ctx->arena),
+                              .name = name,
                               .now_us = ctx->now_us};
+    return accounts_take(ctx->db, &key, ctx->arena, ret_row, ctx->err);
+}
+
+/* Runs that were active when the first of them met the limit meet it too: the account is parked
+   once, and longer when a later one reports a later reset.  A limit that a probe meets counts as a
+   new hit. */
+static enum rc park(struct context *ctx, const struct flow *flow, enum adapter adapter,
+                    const struct js *quota, int64_t *ret_until_us)
+{
     struct account_row row;
-    enum rc rc = accounts_take(ctx->db, &key, ctx->arena, &row, ctx->err);
+    enum rc rc = take_row(ctx, flow->run.account, &row);
     if (rc != RC_OK)
         return rc;
     bool is_parked = row.parked_until_us > ctx->now_us;
@@ -183,10 +119,12 @@ static enum rc park(struct context *ctx, const struct flow *flow, const struct a
     bool told = js_get_str(quota, "resetsAt", NULL) != NULL;
     if (!is_parked || of_probe)
         count_hit(ctx, &row);
-    int64_t until_us = wait_until(ctx, quota, row.hits, agent->adapter);
+    int64_t until_us = wait_until(ctx, quota, row.hits, adapter);
     bool later = until_us > row.parked_until_us;
+    *ret_until_us = row.parked_until_us;
     if (is_parked && !(of_probe && told) && !(later && (of_probe || told)))
         return RC_OK;
+    *ret_until_us = until_us;
     if (!is_parked) {
         row.probes = 0;
         row.probe_run_id = (struct id){0};
@@ -200,14 +138,17 @@ static enum rc park(struct context *ctx, const struct flow *flow, const struct a
     return rc == RC_OK ? emit(ctx, EV_ACCOUNT_PARKED, &row, row.reason) : rc;
 }
 
-/* Back to the queue.  The run's time limit starts anew with the next start. */
-static enum rc queue_again(struct context *ctx, struct flow *flow, const struct waiting *waiting)
+enum rc accounts_queue_again(struct context *ctx, struct flow *flow,
+                             const struct account_wait *waiting)
 {
     flow->run.deferred_reason = admission_reason(waiting->check);
     flow->run.deferred_detail = waiting->detail;
+    flow->run.pool = NULL; /* Admission looks for an account at once. */
     flow->run.job_id = (struct id){0};
     flow->run.deadline_us = 0;
     enum rc rc = flow_move(ctx, flow, RUN_EV_DEFER, waiting->detail);
+    if (rc == RC_OK)
+        rc = pool_book(ctx, &flow->run);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_RUN_DEADLINE, &flow->run.id, ctx->err);
     if (rc != RC_OK)
@@ -223,13 +164,6 @@ static enum rc queue_again(struct context *ctx, struct flow *flow, const struct 
     return flow_emit_task(ctx, flow, EV_TASK_DEFERRED, &body);
 }
 
-static enum rc queue_parked(struct context *ctx, struct flow *flow, const char *account)
-{
-    struct waiting waiting = {CHECK_QUOTA, arena_printf(ctx->arena, QUOTA_DETAIL, account),
-                              account};
-    return queue_again(ctx, flow, &waiting);
-}
-
 const char *accounts_held_detail(const struct run_row *run, struct arena *arena)
 {
     char until[TIME_TEXT_BYTES];
@@ -237,20 +171,26 @@ const char *accounts_held_detail(const struct run_row *run, struct arena *arena)
                         time_format(until, run->held_until_us));
 }
 
-/* The limit is reported by the agent only, so it holds back only the agent's own run. */
-static enum rc hold_run(struct context *ctx, struct flow *flow, const struct agent_config *agent,
+/* The limit is reported by the agent only, so it holds back only the agent's own run, and that on
+   the accounts of which its agent has reported one. */
+static enum rc hold_run(struct context *ctx, struct flow *flow, enum adapter adapter,
                         const struct js *quota)
 {
     struct run_row *run = &flow->run;
+    bool first = run->held_until_us <= ctx->now_us; /* Of a series. */
     run->quota_hits++;
-    run->held_until_us = wait_until(ctx, quota, run->quota_hits, agent->adapter);
+    run->tried_accounts = first || run->tried_accounts == NULL
+                              ? run->account
+                              : arena_printf(ctx->arena, "%s %s", run->tried_accounts,
+                                             run->account);
+    run->held_until_us = wait_until(ctx, quota, run->quota_hits, adapter);
     struct timer_row timer = {
         .kind = TIMER_RUN_HELD, .subject = run->id, .due_us = run->held_until_us};
-    struct waiting waiting = {CHECK_REPORTED_QUOTA, accounts_held_detail(run, ctx->arena),
-                              agent_account(agent, ctx->arena)};
+    struct account_wait waiting = {CHECK_REPORTED_QUOTA, accounts_held_detail(run, ctx->arena),
+                                   run->account};
     context_due(ctx, timer.due_us);
     enum rc rc = timers_set(ctx->db, &timer, ctx->err);
-    return rc == RC_OK ? queue_again(ctx, flow, &waiting) : rc;
+    return rc == RC_OK ? accounts_queue_again(ctx, flow, &waiting) : rc;
 }
 
 enum rc accounts_release(struct context *ctx, const struct id *run_id)
@@ -262,22 +202,32 @@ enum rc accounts_release(struct context *ctx, const struct id *run_id)
 
 enum rc accounts_defer(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    const struct repo_config *config;
+    const struct agent_config *agent;
     const struct js *quota = js_get(result, "quota");
-    enum rc rc = flow_config(ctx, flow, &config);
+    enum rc rc = pool_agent(ctx, flow, &agent);
     if (rc != RC_OK)
         return rc;
+    if (flow->run.account == NULL)
+        flow->run.account = agent_account(agent, ctx->arena);
     struct limit_claim claim = {
-        .compute = config->agent.compute,
-        .adapter = config->agent.adapter,
+        .compute = agent->compute,
+        .adapter = agent->adapter,
         .is_record = js_get_bool(quota, "record", false),
         .ended = js_get_bool(quota, "ended", false),
         .failed = js_get_bool(result, "exited", false) && js_get_int(result, "exitCode", 0) != 0,
     };
     if (claim_reach(&claim) != CLAIM_ACCOUNT)
-        return hold_run(ctx, flow, &config->agent, quota);
-    rc = park(ctx, flow, &config->agent, quota);
-    return rc == RC_OK ? queue_parked(ctx, flow, agent_account(&config->agent, ctx->arena)) : rc;
+        return hold_run(ctx, flow, agent->adapter, quota);
+    int64_t until_us = 0;
+    rc = park(ctx, flow, agent->adapter, quota, &until_us);
+    if (rc != RC_OK)
+        return rc;
+    char until[TIME_TEXT_BYTES];
+    struct account_wait waiting = {CHECK_QUOTA,
+                                   arena_printf(ctx->arena, "account %s waits for its reset at %s",
+                                                flow->run.account, time_format(until, until_us)),
+                                   flow->run.account};
+    return accounts_queue_again(ctx, flow, &waiting);
 }
 
 /* ---- probing ---- */
@@ -299,15 +249,15 @@ static enum rc emit_probe(struct context *ctx, const struct account_row *row)
     return context_append(ctx, &event, NULL);
 }
 
-enum rc accounts_probe(struct context *ctx, const struct flow *flow, bool *ret_taken)
+enum rc accounts_probe(struct context *ctx, const struct flow *flow, const char *name,
+                       bool *ret_taken)
 {
     struct account_row row;
     *ret_taken = false;
-    enum rc rc = accounts_by_name(ctx->db, &ctx->workspace_id, flow->run.account, ctx->arena, &row,
-                                  ctx->err);
+    enum rc rc = accounts_by_name(ctx->db, &ctx->workspace_id, name, ctx->arena, &row, ctx->err);
     /* Locked now: another node may have taken the probe, or the account is in use again. */
     if (rc == RC_OK && row.parked_until_us > ctx->now_us)
-        rc = may_probe(ctx, &row, ret_taken);
+        rc = accounts_may_probe(ctx, &row, ret_taken);
     if (rc != RC_OK || !*ret_taken)
         return rc;
     row.probes++;
@@ -317,21 +267,122 @@ enum rc accounts_probe(struct context *ctx, const struct flow *flow, bool *ret_t
     return rc == RC_OK ? emit_probe(ctx, &row) : rc;
 }
 
-enum rc accounts_hold(struct context *ctx, struct flow *flow, bool *ret_held)
+/* ---- in use ---- */
+
+enum rc accounts_enter(struct context *ctx, struct flow *flow, bool *ret_held)
 {
-    enum account_state state;
-    const struct account_row *row = NULL;
-    bool probes = false;
+    struct account_offer offer;
     *ret_held = false;
-    enum rc rc = accounts_gate(ctx, flow, &state);
-    if (rc == RC_OK && state != ACCOUNT_OPEN)
-        rc = find_parked(ctx, flow->run.account, &row);
-    if (rc != RC_OK || row == NULL || id_same(&row->probe_run_id, &flow->run.id))
-        return rc; /* In use, or this run is its probe. */
-    if (state == ACCOUNT_PROBE)
-        rc = accounts_probe(ctx, flow, &probes);
-    *ret_held = rc == RC_OK && !probes;
-    return *ret_held ? queue_parked(ctx, flow, flow->run.account) : rc;
+    enum rc rc = pool_ask(ctx, flow, &offer);
+    if (rc == RC_OK)
+        rc = pool_take(ctx, flow, &offer);
+    if (rc != RC_OK || offer.choice.at != ACCOUNT_NONE)
+        return rc;
+    *ret_held = true;
+    struct pool_refusal refusal = pool_refusal(ctx, flow, &offer);
+    struct account_wait waiting = {refusal.check, refusal.detail, refusal.account};
+    return accounts_queue_again(ctx, flow, &waiting);
+}
+
+/* Neither of these is about its parking: updated_us, by which hits are forgotten, stays. */
+enum rc accounts_note_use(struct context *ctx, const char *name, const struct id *run_id)
+{
+    struct account_row row;
+    enum rc rc = take_row(ctx, name, &row);
+    if (rc != RC_OK)
+        return rc;
+    row.used_us = ctx->now_us;
+    row.used_run_id = *run_id;
+    account_view_note(ctx, &row);
+    return accounts_save(ctx->db, &row, ctx->err);
+}
+
+enum rc accounts_note_cost(struct context *ctx, const char *name, int64_t microusd)
+{
+    struct account_row row;
+    enum rc rc = take_row(ctx, name, &row);
+    if (rc != RC_OK)
+        return rc;
+    int64_t day_us = ctx->now_us - ctx->now_us % US_PER_DAY; /* UTC */
+    if (row.day_us != day_us)
+        row.day_microusd = 0;
+    row.day_us = day_us;
+    row.day_microusd += microusd;
+    row.total_microusd += microusd;
+    return accounts_save(ctx->db, &row, ctx->err);
+}
+
+/* ---- windows ---- */
+
+static bool has_usage(const struct js *events)
+{
+    for (size_t i = 0; i < js_count(events); i++)
+        if (text_same(js_get_str(js_at(events, i), "type", ""), EV_ACCOUNT_USAGE))
+            return true;
+    return false;
+}
+
+static bool take_window(const struct context *ctx, const struct agent_config *agent,
+                        const struct js *data, struct account_windows *windows)
+{
+    struct window_claim claim = {
+        .compute = agent->compute,
+        .adapter = agent->adapter,
+        .window = js_get_str(data, "window", NULL),
+        .utilization = js_num(js_get(data, "utilization"), 0),
+        .status = js_get_str(data, "status", NULL),
+    };
+    struct account_window window;
+    claim.told = time_parse(js_get_str(data, "resetsAt", ""), &claim.resets_us);
+    return claim_window(&claim, ctx->now_us, &window) && account_windows_take(windows, &window);
+}
+
+static bool take_events(const struct context *ctx, const struct agent_config *agent,
+                        const struct js *events, struct account_windows *windows)
+{
+    bool changed = false;
+    for (size_t i = 0; i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        if (text_same(js_get_str(event, "type", ""), EV_ACCOUNT_USAGE))
+            changed |= take_window(ctx, agent, js_get(event, "data"), windows);
+    }
+    return changed;
+}
+
+/* Reports come with every call of the model: the row is locked only when one brings news. */
+static enum rc save_windows(struct context *ctx, const struct run_row *run,
+                            const struct agent_config *agent, const struct js *events)
+{
+    const struct seen_account *seen;
+    struct account_windows windows = {0};
+    enum rc rc = account_view_find(ctx, run->account, &seen);
+    if (rc != RC_OK)
+        return rc;
+    if (seen != NULL)
+        windows = seen->windows;
+    if (!take_events(ctx, agent, events, &windows))
+        return RC_OK;
+    struct account_row row;
+    rc = take_row(ctx, run->account, &row);
+    if (rc == RC_OK)
+        rc = account_windows_parse(row.windows, ctx->arena, &windows, ctx->err);
+    if (rc != RC_OK || !take_events(ctx, agent, events, &windows))
+        return rc;
+    row.windows = account_windows_text(&windows, ctx->arena);
+    account_view_forget(ctx);
+    return accounts_save(ctx->db, &row, ctx->err);
+}
+
+enum rc accounts_usage(struct context *ctx, const struct run_row *run, const struct js *events)
+{
+    if (run->account == NULL || !has_usage(events))
+        return RC_OK;
+    CLEANUP(flow_release) struct flow flow = {.run = *run};
+    const struct agent_config *agent;
+    enum rc rc = tasks_get(ctx->db, &run->task_id, ctx->arena, &flow.task, ctx->err);
+    if (rc == RC_OK)
+        rc = pool_agent(ctx, &flow, &agent);
+    return rc == RC_OK ? save_windows(ctx, run, agent, events) : rc;
 }
 
 /* ---- in use again ---- */
@@ -359,9 +410,10 @@ enum rc accounts_reset(struct context *ctx, const struct id *account_id)
 
 enum rc accounts_proved(struct context *ctx, const struct run_row *run)
 {
-    const struct account_row *parked = NULL;
-    enum rc rc = run->account != NULL ? find_parked(ctx, run->account, &parked) : RC_OK;
-    if (rc != RC_OK || parked == NULL || !id_same(&parked->probe_run_id, &run->id))
+    const struct seen_account *seen = NULL;
+    enum rc rc = run->account != NULL ? account_view_find(ctx, run->account, &seen) : RC_OK;
+    bool parked = rc == RC_OK && seen != NULL && seen->row.parked_until_us > ctx->now_us;
+    if (!parked || !id_same(&seen->row.probe_run_id, &run->id))
         return rc;
     struct account_row row;
     rc = accounts_by_name(ctx->db, &ctx->workspace_id, run->account, ctx->arena, &row, ctx->err);
@@ -384,9 +436,41 @@ static enum rc apply_resume(struct context *ctx, struct command *command)
     return resume(ctx, &cmd->row, cmd->reason != NULL ? cmd->reason : "by hand");
 }
 
+/* A person knows better than a probe: none is let through before the time. */
+static enum rc apply_park(struct context *ctx, struct command *command)
+{
+    struct cmd_account *cmd = (struct cmd_account *)command;
+    struct account_row *row = &cmd->row;
+    bool configured = account_configs_find(ctx->accounts, cmd->name) != NULL;
+    enum rc rc = configured ? take_row(ctx, cmd->name, row)
+                            : accounts_by_name(ctx->db, &ctx->workspace_id, cmd->name, ctx->arena,
+                                               row, ctx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(ctx->err, rc, "ACCOUNT_NOT_FOUND",
+                       "there is no account %s; see drover accounts", cmd->name);
+    if (rc == RC_OK && cmd->until_us <= ctx->now_us)
+        return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "until", "until must lie ahead");
+    if (rc != RC_OK)
+        return rc;
+    const char *reason = cmd->reason != NULL ? cmd->reason : "by hand";
+    row->reason = arena_strndup(ctx->arena, reason, prose_fit(reason, strlen(reason), REASON_MAX));
+    row->parked_us = ctx->now_us;
+    row->parked_until_us = row->probe_us = cmd->until_us;
+    row->probes = 0;
+    row->probe_run_id = (struct id){0};
+    rc = save(ctx, row);
+    return rc == RC_OK ? emit(ctx, EV_ACCOUNT_PARKED, row, row->reason) : rc;
+}
+
 static const struct command_ops resume_ops = {.name = "account_resume", .apply = apply_resume};
+static const struct command_ops park_ops = {.name = "account_park", .apply = apply_park};
 
 struct cmd_account *cmd_account_resume_new(void)
 {
     return command_new(&resume_ops, sizeof(struct cmd_account));
+}
+
+struct cmd_account *cmd_account_park_new(void)
+{
+    return command_new(&park_ops, sizeof(struct cmd_account));
 }

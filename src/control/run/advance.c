@@ -8,6 +8,8 @@
 #include "control/run/accounts.h"
 #include "control/run/approval.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
+#include "control/run/day_budget.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
@@ -51,10 +53,11 @@ enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct en
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
     const struct run_row *run = &flow->run;
-    if (run->max_turns == 0 || run->turns < run->max_turns)
-        return run_tree_begin(ctx, flow, ret_ending);
     *ret_ending = &turns;
-    return RC_OK;
+    if (run->max_turns > 0 && run->turns >= run->max_turns)
+        return RC_OK;
+    enum rc rc = run_tree_begin(ctx, flow, ret_ending);
+    return rc == RC_OK && *ret_ending == NULL ? day_budget_begin(ctx, ret_ending) : rc;
 }
 
 /* Attempt 1, or the same attempt again when a worker was lost in it. */
@@ -70,23 +73,15 @@ static void count_attempt(struct flow *flow)
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
     const struct ending *ending;
-    const struct repo_config *config;
     enum rc rc = pipeline_used_up(ctx, flow, &ending);
     if (rc == RC_OK && ending != NULL)
         return flow_end(ctx, flow, ending);
     if (rc == RC_OK && question_is_open(flow))
         return question_await(ctx, flow);
-    if (rc == RC_OK)
-        rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL && config->agent.model_told)
-        flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, ctx->arena);
-    if (!text_same(flow->run.account, account))
-        flow->run.account = account;
     bool held;
-    rc = accounts_hold(ctx, flow, &held);
+    rc = accounts_enter(ctx, flow, &held);
     return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 
@@ -114,6 +109,8 @@ enum rc pipeline_resume(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    if (candidates_patch_waits(flow))
+        return pipeline_next(ctx, flow);
     bool plan = blueprint_has(&config->blueprint, STEP_PLAN) && flow->run.plan_sha256 == NULL;
     struct blueprint_step step = {.kind = plan ? STEP_PLAN : STEP_AGENT};
     return pipeline_enter(ctx, flow, &step);
@@ -166,7 +163,14 @@ enum rc pipeline_next(struct context *ctx, struct flow *flow)
     if (rc != RC_OK)
         return rc;
     struct blueprint_step step;
-    bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
+    const char *done = flow->run.step;
+    if (candidates_patch_waits(flow)) { /* A candidate's agent has done the work of this run's. */
+        done = step_row(STEP_AGENT)->name;
+        rc = pipeline_walk(ctx, flow, RUN_RUNNING, "The patch of a candidate was chosen");
+        if (rc != RC_OK)
+            return rc;
+    }
+    bool more = blueprint_after(&config->blueprint, done, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
     if (!published && (!more || step.kind == STEP_PUBLISH))
         return conclude(ctx, flow);

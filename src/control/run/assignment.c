@@ -1,5 +1,6 @@
 #include "control/run/assignment.h"
 #include "control/queue/jobs.h"
+#include "control/run/account_pool.h"
 #include "control/run/memories.h"
 #include "control/run/messages.h"
 #include "control/run/questions.h"
@@ -99,17 +100,18 @@ static void write_session(struct jw *jw, const struct flow *flow)
 static void write_limits(struct jw *jw, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
+    struct used used = usage_before(flow);
     if (run->max_turns > 0)
-        jw_kint(jw, "maxTurns", left_of(run->max_turns, run->turns));
-    if (flow->left.cost_microusd > 0)
-        jw_kreal(jw, "maxBudgetUsd", (double)flow->left.cost_microusd / 1e6);
-    else if (run->budget_microusd > 0)
-        jw_kreal(jw, "maxBudgetUsd",
-                 (double)left_of(run->budget_microusd, run->cost_microusd) / 1e6);
-    if (flow->left.tokens > 0)
-        jw_kint(jw, "maxTokens", flow->left.tokens);
-    else if (run->max_tokens > 0)
-        jw_kint(jw, "maxTokens", left_of(run->max_tokens, run->tokens_in + run->tokens_out));
+        jw_kint(jw, "maxTurns", left_of(run->max_turns, used.turns));
+    int64_t microusd = flow->left.cost_microusd, tokens = flow->left.tokens;
+    if (microusd == 0 && run->budget_microusd > 0)
+        microusd = left_of(run->budget_microusd, used.cost_microusd);
+    if (tokens == 0 && run->max_tokens > 0)
+        tokens = left_of(run->max_tokens, used.tokens_in + used.tokens_out);
+    if (microusd > 0)
+        jw_kreal(jw, "maxBudgetUsd", (double)microusd / 1e6);
+    if (tokens > 0)
+        jw_kint(jw, "maxTokens", tokens);
 }
 
 static void write_run(struct jw *jw, const struct flow *flow)
@@ -144,6 +146,19 @@ static void write_snapshot(struct jw *jw, const struct flow *flow)
         jw_kraw(jw, "attachments", flow->task.attachments);
 }
 
+/* What the agent works with, where that is more than the configuration has. */
+static void write_account(struct jw *jw, const struct context *ctx, const struct run_row *run)
+{
+    const struct account_config *account = pool_account(ctx, run);
+    if (run->fallback > 0)
+        jw_kint(jw, "fallback", run->fallback);
+    if (account == NULL)
+        return;
+    jw_key(jw, "account");
+    account_config_write(jw, account);
+    jw_ktime(jw, "accountSince", run->account_us);
+}
+
 /* What people have said to the agent: messages, and answers to its questions. */
 static enum rc write_said(struct context *ctx, const struct flow *flow, struct jw *jw)
 {
@@ -162,8 +177,10 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     write_task(&jw, flow, ctx->arena);
     write_run(&jw, flow);
     write_limits(&jw, flow);
-    usage_write(&jw, &flow->run);
+    usage_write(&jw, flow);
     jw_kstr(&jw, "step", step->name);
+    if (step->kind == STEP_AGENT || step->kind == STEP_PLAN)
+        write_account(&jw, ctx, &flow->run);
     if (flow->record.len > 0)
         jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)
@@ -222,7 +239,7 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     jw_kint(&jw, "timeoutMs", config->timeouts.agent_ms);
     jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
     write_limits(&jw, flow);
-    usage_write(&jw, &flow->run);
+    usage_write(&jw, flow);
     enum rc rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)

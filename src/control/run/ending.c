@@ -1,5 +1,6 @@
 #include "control/run/ending.h"
 #include "base/log.h"
+#include "control/run/account_pool.h"
 #include "control/run/assignment.h"
 #include "control/run/memories.h"
 #include "control/run/questions.h"
@@ -46,10 +47,7 @@ static enum rc close_approvals(struct context *ctx, struct flow *flow)
 /* They are rows of other commands, too: due.c locks them in their order. */
 static enum rc end_subtasks(struct context *ctx, const struct flow *flow)
 {
-    struct timer_row timer = {
-        .kind = TIMER_SUBTASKS_END, .subject = flow->task.id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SUBTASKS_END, &flow->task.id, ctx->now_us);
 }
 
 static const struct {
@@ -111,6 +109,8 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
         rc = emit_ending(ctx, flow);
     if (rc == RC_OK)
         rc = timers_clear_subject(ctx->db, &flow->run.id, ctx->err);
+    if (rc == RC_OK)
+        rc = pool_book(ctx, &flow->run);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
         rc = close_approvals(ctx, flow);
     if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))

@@ -17,6 +17,9 @@ struct ending {
 #define MESSAGE_MAX_BUDGET                                                               \
     "The agent passed its cost budget; before a retry raise limits.maxBudgetUsd of the " \
     "repository, or submit the task with a higher --max-budget"
+#define MESSAGE_MAX_TOKENS                                                                \
+    "The agent passed its limit of tokens; before a retry raise limits.maxTokens of the " \
+    "repository, or submit the task with a higher --max-tokens"
 /* Moves to the terminal state, writes both rows' errors, records a memory, appends the events of
    run and task, drops timers, open approvals and questions, undoes a publish without a pull
    request, enqueues the cleanup, has sub-tasks ended unless it completed (subtasks.h), requests

@@ -1,5 +1,6 @@
 #include "control/run/flow.h"
 #include "control/commit/config_book.h"
+#include "control/run/forecasts.h"
 #include "control/run/notify.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
@@ -196,6 +197,18 @@ static struct task_limits limits_of(const struct context *ctx, const struct task
     return task_limits_resolve(&sources);
 }
 
+static enum rc add_forecast(struct context *ctx, struct flow *flow,
+                            const struct repo_config *config)
+{
+    struct run_row *run = &flow->run;
+    run->wanted_agent = forecasts_agent(&config->agent, ctx->arena);
+    const struct past_run wanted = {.task_type = run->task_type, .agent = run->wanted_agent};
+    enum rc rc = forecasts_make(ctx, &run->repository_id, &wanted, &flow->forecast);
+    if (rc == RC_OK)
+        run->forecast = forecast_text(&flow->forecast, ctx->arena);
+    return rc;
+}
+
 enum { SLUG_BYTES = 41 };
 
 enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
@@ -226,10 +239,14 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .max_turns = limits.turns,
         .budget_microusd = limits.cost_microusd,
         .max_tokens = limits.tokens,
+        .judge_score_milli = -1,
         .queued_us = ctx->now_us,
         .updated_us = updated_us,
         .events_left = budget_of_events(ctx, config),
     };
+    rc = add_forecast(ctx, flow, config);
+    if (rc != RC_OK)
+        return rc;
     flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;
     task->status = task_status_of(RUN_QUEUED, false);
@@ -243,6 +260,8 @@ enum rc flow_emit_queued(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kint(&body.jw, "runNo", flow->run.run_no);
     jw_kint(&body.jw, "priority", flow->task.priority);
+    if (flow->run.forecast.len > 0)
+        jw_kraw(&body.jw, "forecast", flow->run.forecast);
     /* The run's chain of causes starts at the task. */
     flow->run.last_event_id = flow->task.last_event_id;
     return flow_emit(ctx, flow, EV_RUN_QUEUED, &body);

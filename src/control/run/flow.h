@@ -31,17 +31,23 @@ struct lineage {
     struct task_limits left; /* By its ancestors; 0: no limit. */
 };
 
+struct used { /* Sums of a run. */
+    int64_t turns, tokens_in, tokens_out, cost_microusd;
+};
+
 struct flow {
     struct task_row task;
     struct task_row stored; /* The task as the store has it. */
     struct run_row run;
     struct run_row stored_run;
-    bool session_resumed;    /* The next agent job resumes a session that may have begun. */
-    struct str doubts;       /* JSON object, for the next question: what judges said; or empty. */
-    struct str record;       /* JSON, for the next job: what an agent elsewhere said; or empty. */
-    struct lineage lineage;  /* For flow_new_run. */
-    struct task_limits left; /* For the next attempt of the agent: what its budget tree leaves. */
-    struct str assignment;   /* Of the job that moves it, while that reports; or empty. */
+    bool session_resumed;     /* The next agent job resumes a session that may have begun. */
+    struct str doubts;        /* JSON object, for the next question: what judges said; or empty. */
+    struct str record;        /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct lineage lineage;   /* For flow_new_run. */
+    struct forecast forecast; /* By flow_new_run. */
+    const struct used *used;  /* For the next job: before the attempt; NULL: what it has used. */
+    struct task_limits left;  /* For the next attempt of the agent: what its budget tree leaves. */
+    struct str assignment;    /* Of the job that moves it, while that reports; or empty. */
     struct known_config *known; /* The configuration snapshot; NULL until flow_config. */
 };
 

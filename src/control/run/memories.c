@@ -14,7 +14,7 @@ enum {
     TEXT_MAX = 500,
     FAILURES_TOLD_MAX = 3,
     FAILURE_MAX = 200,
-    CANDIDATES_MAX = 40, /* Every run reads so many: the newest of its repository. */
+    NOTES_READ_MAX = 40, /* Every run reads so many: the newest of its repository. */
     SCOPE_MAX = 100,
     FILES_TOLD_MAX = 8,
     SCRATCH_BYTES = 8 * 1024,
@@ -237,7 +237,7 @@ static enum rc load_notes(struct context *ctx, const struct id *repository_id,
     struct known_notes *known = arena_alloc(whole.arena, sizeof *known);
     struct memory_row *rows;
     known->repository_id = *repository_id;
-    enum rc rc = memories_of_repository(ctx->db, repository_id, CANDIDATES_MAX, whole.arena, &rows,
+    enum rc rc = memories_of_repository(ctx->db, repository_id, NOTES_READ_MAX, whole.arena, &rows,
                                         &known->count, ctx->err);
     if (rc != RC_OK)
         return rc;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "control/queue/settle.h"
 #include "control/run/assignment.h"
+#include "control/run/day_budget.h"
 #include "control/run/ending.h"
 #include "control/run/messages.h"
 #include "control/run/pull_limits.h"
@@ -118,7 +119,10 @@ static enum rc save_spent(struct context *ctx, struct flow *flow)
     bool spent = now->cost_microusd != before->cost_microusd ||
                  now->tokens_in != before->tokens_in || now->tokens_out != before->tokens_out;
     enum rc rc = flow_save(ctx, flow);
-    return rc == RC_OK && spent ? run_tree_spent(ctx, now) : rc;
+    if (rc != RC_OK || !spent)
+        return rc;
+    rc = run_tree_spent(ctx, now);
+    return rc == RC_OK ? day_budget_note(ctx) : rc;
 }
 
 enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
@@ -260,7 +264,7 @@ static enum rc prepare_again(struct context *ctx, struct flow *flow, struct job_
    the state of the session is in its payload; and the session reports all its sums again. */
 static enum rc follow_again(struct context *ctx, struct flow *flow, struct job_row *job)
 {
-    enum rc rc = usage_take_back(ctx, &flow->run, job->payload);
+    enum rc rc = usage_continue(ctx, flow, job->payload);
     if (rc == RC_OK)
         rc = settle_cancel(ctx, job);
     return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_AGENT) : rc;

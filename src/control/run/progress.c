@@ -7,6 +7,7 @@
 #include "control/queue/lease.h"
 #include "control/queue/token_scope.h"
 #include "control/run/accounts.h"
+#include "control/run/day_budget.h"
 #include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
@@ -188,6 +189,8 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     if (rc == RC_OK && usage_shows_work(sums))
         rc = accounts_proved(ctx, &flow.run);
     if (rc == RC_OK)
+        rc = accounts_usage(ctx, &flow.run, progress->events);
+    if (rc == RC_OK)
         rc = note_session(ctx, &flow, &job, progress->events);
     if (rc == RC_OK)
         rc = note_delivered(ctx, &job, progress->events);
@@ -197,6 +200,8 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
     if (rc == RC_OK && sums != NULL)
         rc = run_tree_spent(ctx, &flow.run);
+    if (rc == RC_OK && sums != NULL)
+        rc = day_budget_note(ctx);
     if (rc != RC_OK || answer->cancel)
         return rc;
     return pull_reported(ctx, &flow.run, &job, sums, &answer->cancel);

@@ -6,7 +6,7 @@
 #include "store/timers.h"
 #include <math.h>
 
-enum pull_limit { PULL_TIME, PULL_IDLE, PULL_TURNS, PULL_BUDGET };
+enum pull_limit { PULL_TIME, PULL_IDLE, PULL_TURNS, PULL_BUDGET, PULL_TOKENS };
 
 static const struct {
     const char *by; /* The run's stop_by. */
@@ -26,6 +26,9 @@ static const struct {
     [PULL_BUDGET] = {"limits.maxBudgetUsd",
                      {RUN_EV_FAIL, "max_budget_exceeded", MESSAGE_MAX_BUDGET},
                      "{\"outcome\":\"budget_limit\",\"report\":\"unknown\"}"},
+    [PULL_TOKENS] = {"limits.maxTokens",
+                     {RUN_EV_FAIL, "max_tokens_exceeded", MESSAGE_MAX_TOKENS},
+                     "{\"outcome\":\"token_limit\",\"report\":\"unknown\"}"},
 };
 
 static bool is_pull(const struct job_row *job)
@@ -123,9 +126,13 @@ static int passed(const struct js *payload, const struct js *sums)
     int64_t max_turns = js_get_int(payload, "maxTurns", 0);
     double max_usd = js_num(js_get(payload, "maxBudgetUsd"), 0);
     double usd = js_num(js_get(sums, "costUsd"), 0);
+    int64_t max_tokens = js_get_int(payload, "maxTokens", 0);
+    int64_t tokens = js_get_int(sums, "inputTokens", 0) + js_get_int(sums, "outputTokens", 0);
     if (max_turns > 0 && js_get_int(sums, "turns", 0) > max_turns)
         return PULL_TURNS;
-    return max_usd > 0 && isfinite(usd) && usd > max_usd ? PULL_BUDGET : -1;
+    if (max_usd > 0 && isfinite(usd) && usd > max_usd)
+        return PULL_BUDGET;
+    return max_tokens > 0 && tokens > max_tokens ? PULL_TOKENS : -1;
 }
 
 enum rc pull_reported(struct context *ctx, const struct run_row *run, const struct job_row *job,

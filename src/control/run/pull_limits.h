@@ -3,12 +3,12 @@
  *
  * No worker of drover supervises it, so the server does.  From the lease on it has timeoutMs of its
  * payload for its work and idleMs between two reports of progress; heartbeats only keep the lease.
- * The usage that it reports is compared with maxTurns and maxBudgetUsd.  Past a limit it is asked
- * to stop, as a cancelled one is: cancel in the answers to heartbeat and progress, and cancelMs
- * later its job is taken away.
+ * The usage that it reports is compared with maxTurns, maxBudgetUsd and maxTokens.  Past a limit it
+ * is asked to stop, as a cancelled one is: cancel in the answers to heartbeat and progress, and
+ * cancelMs later its job is taken away.
  *
  *   timeouts.agentMs, timeouts.idleMs          the run ends: agent_timed_out, agent_idle_timed_out
- *   limits.maxTurns, limits.maxBudgetUsd       what it has done by then is collected: with its pull
+ *   limits.maxTurns, .maxBudgetUsd, .maxTokens what it has done by then is collected: with its pull
  *                                              request open it has done its work
  *
  * The clocks are rows in timers, and the limit that was passed is the run's stop_by: both survive a

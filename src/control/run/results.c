@@ -5,6 +5,8 @@
 #include "control/run/results.h"
 #include "control/run/accounts.h"
 #include "control/run/ending.h"
+#include "control/run/overloads.h"
+#include "control/run/patch.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
 #include "control/run/questions.h"
@@ -66,8 +68,9 @@ static enum rc emit_started(struct context *ctx, struct flow *flow)
 enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = RC_OK;
-    if (flow->run.base_commit == NULL) {
+    if (flow->run.base_commit == NULL) /* Else it is that of a candidate, or of an earlier try. */
         flow->run.base_commit = keep(ctx, result, "baseCommit");
+    if (flow->run.started_us == 0) {
         flow->run.started_us = ctx->now_us;
         rc = emit_started(ctx, flow);
     }
@@ -114,6 +117,7 @@ static const struct {
      {RUN_EV_TIME_OUT, "agent_idle_timed_out", "The agent gave no sign of life for too long"}},
     {"turn_limit", {RUN_EV_FAIL, "max_turns_exceeded", MESSAGE_MAX_TURNS}},
     {"budget_limit", {RUN_EV_FAIL, "max_budget_exceeded", MESSAGE_MAX_BUDGET}},
+    {"token_limit", {RUN_EV_FAIL, "max_tokens_exceeded", MESSAGE_MAX_TOKENS}},
     {"disk_limit",
      {RUN_EV_FAIL, "agent_disk_limit", "The agent wrote more than agent.resources.diskBytes"}},
     {"memory_limit",
@@ -125,6 +129,8 @@ static const struct {
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
     {"tool_retries",
      {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
+    {"login_failed",
+     {RUN_EV_FAIL, "agent_login_failed", "The provider refused the agent's login; log in again"}},
     {"output_unreadable",
      {RUN_EV_FAIL, "agent_output_unreadable",
       "The agent printed a record of more than 16 MiB, which cannot be checked"}},
@@ -137,47 +143,6 @@ static const struct ending *agent_stop(const struct js *result)
         if (strcmp(agent_stops[i].outcome, outcome) == 0)
             return &agent_stops[i].ending;
     return NULL;
-}
-
-static enum rc supersede_patch(struct context *ctx, struct flow *flow)
-{
-    if (id_is_none(&flow->run.patch_id))
-        return RC_OK;
-    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "superseded", ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
-    return flow_emit(ctx, flow, EV_PATCH_SUPERSEDED, &body);
-}
-
-static enum rc emit_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch,
-                          const struct js *result)
-{
-    const struct js *told = js_get(result, "patch");
-    const struct js *unscanned = js_get(told, "unscanned");
-    const struct js *nested = js_get(result, "nestedRepositories");
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", patch->id.text);
-    jw_kstr(&body.jw, "runId", flow->run.id.text);
-    jw_kint(&body.jw, "attemptNo", patch->attempt_no);
-    jw_kint(&body.jw, "filesChanged", patch->files);
-    jw_kint(&body.jw, "linesAdded", patch->lines_added);
-    jw_kint(&body.jw, "linesDeleted", patch->lines_deleted);
-    jw_kstr(&body.jw, "diffArtifactId", patch->sha256);
-    jw_kstr(&body.jw, "treeHash", patch->tree_hash);
-    jw_kstr(&body.jw, "summary", patch->summary);
-    if (unscanned != NULL) {
-        jw_kint(&body.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
-        jw_kraw(&body.jw, "unscanned", str_of(js_text(unscanned, ctx->arena)));
-    }
-    if (nested != NULL) {
-        jw_kint(&body.jw, "nestedRepositoryCount", js_get_int(result, "nestedRepositoryCount", 0));
-        jw_kraw(&body.jw, "nestedRepositories", str_of(js_text(nested, ctx->arena)));
-    }
-    return flow_emit(ctx, flow, EV_PATCH_CREATED, &body);
 }
 
 static enum rc record_patch(struct context *ctx, struct flow *flow, const struct js *result)
@@ -197,16 +162,9 @@ static enum rc record_patch(struct context *ctx, struct flow *flow, const struct
         .status = "created",
         .created_us = ctx->now_us,
     };
-    enum rc rc = supersede_patch(ctx, flow);
-    if (rc == RC_OK)
-        rc = patches_insert(ctx->db, &row, ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    flow->run.patch_id = row.id;
-    flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
-    flow->run.paths = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
-    return emit_patch(ctx, flow, &row, result);
+    struct str paths_text = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
+    return patch_adopt(ctx, flow, &row, paths_text, result);
 }
 
 static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct inference *inference,
@@ -224,28 +182,41 @@ static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct i
 }
 
 /* What the agent had done by then is kept: the next attempt continues from there. */
-static enum rc defer_agent(struct context *ctx, struct flow *flow, const struct js *result)
+static enum rc keep_work(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = RC_OK;
-    if (js_type(js_get(result, "patch")) == JS_OBJECT)
-        rc = record_patch(ctx, flow, result);
-    return rc == RC_OK ? accounts_defer(ctx, flow, result) : rc;
+    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
+    return has_patch ? record_patch(ctx, flow, result) : RC_OK;
 }
 
-/* Adds up what it used.  *ret_deferred: it waits for its provider's account. */
+/* The outcomes after which the run waits in the queue, and the same attempt begins again. */
+static const struct {
+    const char *outcome;
+    enum rc (*defer)(struct context *ctx, struct flow *flow, const struct js *result);
+} deferrals[] = {
+    {"quota", accounts_defer},
+    {"overloaded", overloads_defer},
+};
+
+/* Adds up what it used.  *ret_deferred: it waits for its provider. */
 static enum rc take_usage(struct context *ctx, struct flow *flow, const struct js *result,
                           bool *ret_deferred)
 {
-    *ret_deferred = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
+    const char *outcome = js_get_str(result, "outcome", "");
     int64_t retries = js_get_int(result, "toolRetries", 0);
+    *ret_deferred = false;
     if (retries > 0 && retries < TOOL_RETRIES_MAX)
         flow->run.used[BUDGET_TOOL] += retries;
     enum rc rc = usage_take(ctx, &flow->run, flow->assignment, result);
-    if (rc != RC_OK || *ret_deferred)
-        return rc == RC_OK ? defer_agent(ctx, flow, result) : rc;
-    flow->run.quota_hits = 0;
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(deferrals); i++) {
+        if (strcmp(deferrals[i].outcome, outcome) != 0)
+            continue;
+        *ret_deferred = true;
+        rc = keep_work(ctx, flow, result);
+        return rc == RC_OK ? deferrals[i].defer(ctx, flow, result) : rc;
+    }
+    flow->run.quota_hits = flow->run.overloads = 0;
     bool worked = usage_shows_work(result) || parse_report(result) == REPORT_SUCCESS;
-    return worked ? accounts_proved(ctx, &flow->run) : RC_OK;
+    return rc == RC_OK && worked ? accounts_proved(ctx, &flow->run) : rc;
 }
 
 static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct ending *stop,
@@ -253,9 +224,10 @@ static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct e
 {
     struct ending ending = *stop;
     const char *said = js_get_str(result, "error", NULL);
-    bool of_tool = strcmp(stop->code, "policy.tool_denied") == 0 ||
-                   strcmp(stop->code, "retry_budget_exhausted") == 0;
-    if (of_tool && !text_empty(said))
+    bool told = strcmp(stop->code, "policy.tool_denied") == 0 ||
+                strcmp(stop->code, "retry_budget_exhausted") == 0 ||
+                strcmp(stop->code, "agent_login_failed") == 0;
+    if (told && !text_empty(said))
         ending.message = arena_strdup(ctx->arena, said);
     return flow_end(ctx, flow, &ending);
 }
@@ -336,12 +308,13 @@ enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct j
     return rc == RC_OK && stop != NULL ? stop_agent(ctx, flow, stop, result) : rc;
 }
 
-/* An agent elsewhere that was cut off by turns or budget may have finished before: a look at the
-   forge decides. */
+/* An agent elsewhere that was cut off by turns, cost or tokens may have finished before: a look at
+   the forge decides. */
 static bool may_have_finished(const struct ending *stop)
 {
     return stop == NULL || strcmp(stop->code, "max_turns_exceeded") == 0 ||
-           strcmp(stop->code, "max_budget_exceeded") == 0;
+           strcmp(stop->code, "max_budget_exceeded") == 0 ||
+           strcmp(stop->code, "max_tokens_exceeded") == 0;
 }
 
 enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js *result)

@@ -17,7 +17,7 @@ static struct spending spent_so_far(struct context *ctx, const struct run_row *r
 {
     struct spending spending = {
         .cost_microusd = run->cost_microusd,
-        .wall_us = run->started_us > 0 ? ctx->now_us - run->started_us : 0,
+        .wall_us = run_work_us(run, ctx->now_us),
     };
     memcpy(spending.used, run->used, sizeof spending.used);
     return spending;

@@ -182,11 +182,24 @@ static enum rc flag_patch(struct context *ctx, struct flow *flow, enum verdict v
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
+/* The lowest score of those that gave one, in thousandths; -1: none did. */
+static int64_t lowest_score(const struct js *judges)
+{
+    double lowest = -1;
+    for (size_t i = 0; i < js_count(judges); i++) {
+        double score = js_num(js_get(js_at(judges, i), "score"), -1);
+        if (score >= 0 && score <= 1 && (lowest < 0 || score < lowest))
+            lowest = score;
+    }
+    return lowest < 0 ? -1 : (int64_t)llround(lowest * 1000);
+}
+
 enum rc result_of_judge(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = emit_all(ctx, flow, js_get(result, "judges"));
     if (rc != RC_OK)
         return rc;
+    flow->run.judge_score_milli = lowest_score(js_get(result, "judges"));
     enum verdict verdict = verdict_of(result);
     if (verdict == VERDICT_FAIL)
         return reject_patch(ctx, flow, result);

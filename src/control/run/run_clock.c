@@ -93,8 +93,18 @@ static enum rc go(struct context *ctx, struct run_row *run)
     return redate_job(ctx, run);
 }
 
+static void count_work(const struct context *ctx, struct run_row *run)
+{
+    bool works = run_is_active(run->status) && !run_is_held(run);
+    if (works == (run->work_since_us > 0))
+        return;
+    run->work_us = run_work_us(run, ctx->now_us);
+    run->work_since_us = works ? ctx->now_us : 0;
+}
+
 enum rc run_clock_settle(struct context *ctx, struct run_row *run)
 {
+    count_work(ctx, run);
     if (run_is_terminal(run->status)) {
         run->still_us = 0; /* Its timers are cleared. */
         return RC_OK;

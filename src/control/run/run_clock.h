@@ -10,6 +10,9 @@
  *   2. still_us is the time at which they stopped; 0: they run.
  *   3. deadline_us does not count the time in which they stood still.
  *
+ * Time at work (work_us) is counted in the same way: while the run is active, and no person is
+ * waited for.
+ *
  * Other timers go on meanwhile: those of the approval and of the question themselves, and the one
  * that ends a run whose worker does not stop.
  */
@@ -26,7 +29,8 @@
 /* Is a person waited for? */
 bool run_is_held(const struct run_row *run);
 
-/* Stops or starts the clocks as run_is_held requires; to be called after every change of it.  A job
+/* Stops or starts the clocks as run_is_held requires, and counts the time at work; to be called
+   after every change of it, and of the status.  A job
    that no worker has gets the new deadline. */
 MUST_USE enum rc run_clock_settle(struct context *ctx, struct run_row *run);
 /* Sets one of them.  It stands still if the others do. */

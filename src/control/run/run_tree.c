@@ -1,12 +1,11 @@
 #include "control/run/run_tree.h"
-#include "store/timers.h"
 
 static bool has_tree(const struct run_row *run)
 {
     return !id_is_none(&run->root_run_id);
 }
 
-static struct budget_node node_of(const struct run_row *run)
+static struct budget_node node_of(const struct context *ctx, const struct run_row *run)
 {
     return (struct budget_node){
         .run_id = run->id,
@@ -17,7 +16,9 @@ static struct budget_node node_of(const struct run_row *run)
         .used = {[MEASURE_COST] = run->cost_microusd,
                  [MEASURE_TOKENS] = run->tokens_in + run->tokens_out},
         .limit = {[MEASURE_COST] = run->budget_microusd, [MEASURE_TOKENS] = run->max_tokens},
+        .work_us = run_work_us(run, ctx->now_us),
         .deadline_us = run->deadline_us,
+        .still = run->still_us > 0,
     };
 }
 
@@ -27,13 +28,13 @@ static enum rc load_nodes(struct context *ctx, const struct run_row *run,
     struct run_row root;
     if (!has_tree(run)) {
         *ret_tree = (struct budget_tree){arena_alloc(ctx->arena, sizeof(struct budget_node)), 1};
-        ret_tree->nodes[0] = node_of(run);
+        ret_tree->nodes[0] = node_of(ctx, run);
         return RC_OK;
     }
     enum rc rc = runs_get(ctx->db, &run->root_run_id, ctx->arena, &root, ctx->err); /* Its lock. */
-    return rc == RC_OK ? runs_tree(ctx->db, &run->root_run_id, SUBTASK_RUNS_MAX, ctx->arena,
-                                   ret_tree, ctx->err)
-                       : rc;
+    return rc == RC_OK
+               ? runs_tree(ctx->db, &run->root_run_id, ctx->now_us, ctx->arena, ret_tree, ctx->err)
+               : rc;
 }
 
 enum rc run_tree_load(struct context *ctx, const struct run_row *run, struct budget_tree *ret_tree,
@@ -47,7 +48,7 @@ enum rc run_tree_load(struct context *ctx, const struct run_row *run, struct bud
     if (at == BUDGET_TREE_NONE)
         return err_set(ctx->err, RC_CORRUPT, "BUDGET_TREE", "run %s is not in its tree",
                        run->id.text);
-    tree.nodes[at] = node_of(run);
+    tree.nodes[at] = node_of(ctx, run);
     rc = budget_tree_link(&tree, ctx->err);
     if (rc != RC_OK)
         return rc;
@@ -60,7 +61,7 @@ enum rc run_tree_read(struct context *ctx, const struct id *root_run_id,
                       struct budget_tree *ret_tree)
 {
     struct budget_tree tree;
-    enum rc rc = runs_tree(ctx->db, root_run_id, SUBTASK_RUNS_MAX, ctx->arena, &tree, ctx->err);
+    enum rc rc = runs_tree(ctx->db, root_run_id, ctx->now_us, ctx->arena, &tree, ctx->err);
     if (rc == RC_OK)
         rc = budget_tree_link(&tree, ctx->err);
     if (rc == RC_OK)
@@ -99,10 +100,7 @@ enum rc run_tree_begin(struct context *ctx, struct flow *flow, const struct endi
 /* Those to stop are rows of other commands, too: due.c locks them in their order. */
 static enum rc stop_soon(struct context *ctx, const struct budget_node *root)
 {
-    struct timer_row timer = {
-        .kind = TIMER_SUBTASKS_BUDGET, .subject = root->task_id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SUBTASKS_BUDGET, &root->task_id, ctx->now_us);
 }
 
 enum rc run_tree_spent(struct context *ctx, const struct run_row *run)
@@ -119,15 +117,15 @@ enum rc run_tree_spent(struct context *ctx, const struct run_row *run)
     return rc;
 }
 
-enum rc run_tree_deadline(struct context *ctx, const struct run_row *run, int64_t *deadline_us)
+enum rc run_tree_time(struct context *ctx, const struct run_row *run, int64_t *left_us)
 {
     struct budget_tree tree;
     int at;
     if (id_is_none(&run->parent_run_id))
         return RC_OK;
     enum rc rc = run_tree_load(ctx, run, &tree, &at);
-    int64_t latest_us = rc == RC_OK ? budget_tree_deadline(&tree, at, ctx->now_us) : 0;
-    if (latest_us > 0 && latest_us < *deadline_us)
-        *deadline_us = latest_us;
+    int64_t deadline_us = rc == RC_OK ? budget_tree_deadline(&tree, at, ctx->now_us) : 0;
+    if (deadline_us > 0 && deadline_us - ctx->now_us < *left_us)
+        *left_us = deadline_us > ctx->now_us ? deadline_us - ctx->now_us : 0;
     return rc;
 }

@@ -28,7 +28,6 @@ MUST_USE enum rc run_tree_begin(struct context *ctx, struct flow *flow,
 /* It has used something: runs that share a budget which is passed are stopped soon, by
    TIMER_SUBTASKS_BUDGET. */
 MUST_USE enum rc run_tree_spent(struct context *ctx, const struct run_row *run);
-/* No later than its ancestors' deadlines. */
-MUST_USE enum rc run_tree_deadline(struct context *ctx, const struct run_row *run,
-                                   int64_t *deadline_us);
+/* Leaves it no more time than its ancestors have. */
+MUST_USE enum rc run_tree_time(struct context *ctx, const struct run_row *run, int64_t *left_us);
 #endif

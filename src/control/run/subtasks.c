@@ -1,8 +1,8 @@
 #include "control/run/subtasks.h"
 #include "control/commit/isolate.h"
+#include "control/run/candidates.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
-#include "store/timers.h"
 
 /* Sub-tasks that could not be ended are tried again after this time. */
 #define AGAIN_US US_PER_MINUTE
@@ -72,13 +72,6 @@ static enum rc sweep_later(struct context *ctx, void *subject, const struct fail
     return RC_OK;
 }
 
-static enum rc again(struct context *ctx, const char *kind, const struct id *task_id)
-{
-    struct timer_row timer = {.kind = kind, .subject = *task_id, .due_us = ctx->now_us + AGAIN_US};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
-}
-
 static const char *ended_as(enum run_status status)
 {
     return status == RUN_CANCELLED ? "was cancelled"
@@ -122,7 +115,9 @@ enum rc subtasks_end(struct context *ctx, const struct id *task_id)
         const struct isolated one = {"task", ids[i].text, &sweep, tries};
         rc = isolate(ctx, &one);
     }
-    return rc == RC_OK && sweep.failed ? again(ctx, TIMER_SUBTASKS_END, task_id) : rc;
+    if (rc != RC_OK || !sweep.failed)
+        return rc;
+    return timer_start(ctx, TIMER_SUBTASKS_END, task_id, ctx->now_us + AGAIN_US);
 }
 
 /* The run may have moved while its lock was waited for. */
@@ -139,7 +134,8 @@ static enum rc stop_one(struct context *ctx, void *subject, const struct failure
         return rc;
     node->status = flow.run.status;
     node->stopping = flow.run.stop != RUN_STOP_NONE;
-    if (!budget_tree_stops(&sweep->tree, sweep->at, &bound))
+    if (candidates_work(&flow) || /* It calls no model itself. */
+        !budget_tree_stops(&sweep->tree, sweep->at, &bound))
         return RC_OK;
     struct stop_request request = {
         .kind = RUN_STOP_BUDGET,
@@ -164,5 +160,7 @@ enum rc subtasks_budget(struct context *ctx, const struct id *task_id)
         if (budget_tree_stops(&sweep.tree, sweep.at, &bound))
             rc = isolate(ctx, &one);
     }
-    return rc == RC_OK && sweep.failed ? again(ctx, TIMER_SUBTASKS_BUDGET, task_id) : rc;
+    if (rc != RC_OK || !sweep.failed)
+        return rc;
+    return timer_start(ctx, TIMER_SUBTASKS_BUDGET, task_id, ctx->now_us + AGAIN_US);
 }

@@ -9,14 +9,23 @@ enum { MODEL_BYTES_MAX = 200 };
 static const int64_t count_max = INT64_C(1000000000000);
 static const double usd_max = 1e6;
 
-void usage_write(struct jw *jw, const struct run_row *run)
+struct used usage_before(const struct flow *flow)
 {
+    const struct run_row *run = &flow->run;
+    if (flow->used != NULL)
+        return *flow->used;
+    return (struct used){run->turns, run->tokens_in, run->tokens_out, run->cost_microusd};
+}
+
+void usage_write(struct jw *jw, const struct flow *flow)
+{
+    struct used used = usage_before(flow);
     jw_key(jw, "used");
     jw_begin(jw, '{');
-    jw_kint(jw, "turns", run->turns);
-    jw_kint(jw, "inputTokens", run->tokens_in);
-    jw_kint(jw, "outputTokens", run->tokens_out);
-    jw_kint(jw, "costMicrousd", run->cost_microusd);
+    jw_kint(jw, "turns", used.turns);
+    jw_kint(jw, "inputTokens", used.tokens_in);
+    jw_kint(jw, "outputTokens", used.tokens_out);
+    jw_kint(jw, "costMicrousd", used.cost_microusd);
     jw_end(jw, '}');
 }
 
@@ -65,15 +74,17 @@ bool usage_shows_work(const struct js *sums)
     return js_get_int(sums, "turns", 0) > 0 && js_get_int(sums, "outputTokens", 0) > 0;
 }
 
-enum rc usage_take_back(struct context *ctx, struct run_row *run, struct str payload)
+enum rc usage_continue(struct context *ctx, struct flow *flow, struct str payload)
 {
-    CLEANUP(js_freep) struct js *used = NULL;
-    enum rc rc = read_used(ctx, payload, &used);
+    CLEANUP(js_freep) struct js *before = NULL;
+    enum rc rc = read_used(ctx, payload, &before);
     if (rc != RC_OK)
         return rc;
-    run->turns = js_get_int(used, "turns", 0);
-    run->tokens_in = js_get_int(used, "inputTokens", 0);
-    run->tokens_out = js_get_int(used, "outputTokens", 0);
-    run->cost_microusd = js_get_int(used, "costMicrousd", 0);
+    struct used *used = arena_alloc(ctx->arena, sizeof *used);
+    *used = (struct used){.turns = js_get_int(before, "turns", 0),
+                          .tokens_in = js_get_int(before, "inputTokens", 0),
+                          .tokens_out = js_get_int(before, "outputTokens", 0),
+                          .cost_microusd = js_get_int(before, "costMicrousd", 0)};
+    flow->used = used;
     return RC_OK;
 }

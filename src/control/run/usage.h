@@ -10,14 +10,16 @@
 #define CONTROL_RUN_USAGE_H
 #include "control/run/flow.h"
 
-/* Writes the member `used` of an assignment. */
-void usage_write(struct jw *jw, const struct run_row *run);
+/* What the run had used before the attempt of the next job. */
+struct used usage_before(const struct flow *flow);
+/* The same, as the member `used` of an assignment. */
+void usage_write(struct jw *jw, const struct flow *flow);
 /* Takes the sums of the attempt that was assigned by this payload. */
 MUST_USE enum rc usage_take(struct context *ctx, struct run_row *run, struct str payload,
                             const struct js *sums);
 /* Do these sums contain a completed model turn?  NULL does not. */
 bool usage_shows_work(const struct js *sums);
-/* Back to what the run had used before the attempt: it continues under another assignment and
-   reports its sums there again. */
-MUST_USE enum rc usage_take_back(struct context *ctx, struct run_row *run, struct str payload);
+/* The attempt that was assigned by this payload continues under another assignment, and reports all
+   its sums there again.  What it has reported so far stays booked: it may never report again. */
+MUST_USE enum rc usage_continue(struct context *ctx, struct flow *flow, struct str payload);
 #endif

@@ -1,8 +1,8 @@
 /*
  * config_agent.c - the section `agent` of a repository's configuration.
  *
- *   agent: {use, compute, command, adapter, prompt, model, account, prices, network, egress, env,
- *           mounts, home, homeWriteBack, resources, remote, queue}
+ *   agent: {use, compute, command, adapter, prompt, model, account, accounts, prices, network,
+ *           egress, env, mounts, home, homeWriteBack, resources, remote, queue, fallback}
  */
 #include "core/config/config_decoder.h"
 #include "core/config/egress.h"
@@ -20,7 +20,7 @@ static const char *const adapters[] = {[ADAPTER_NONE] = "none",
                                        [ADAPTER_GOOSE] = "goose",
                                        [ADAPTER_AMP] = "amp",
                                        [ADAPTER_TEXT] = "text",
-                                       [ADAPTER_ACP] = NULL,
+                                       [ADAPTER_ACP] = "acp",
                                        NULL};
 
 const char *adapter_name(enum adapter adapter)
@@ -40,6 +40,27 @@ static bool env_entry_valid(const char *entry, struct arena *arena)
 {
     return config_variable_valid(arena_strndup(arena, entry, strcspn(entry, "="))) &&
            !config_text_has_control(entry);
+}
+
+const char *agent_name(const struct agent_config *agent)
+{
+    return agent->profile != NULL ? agent->profile->name : adapter_name(agent->adapter);
+}
+
+void config_adapter(struct fields *fields, struct agent_config *agent)
+{
+    int adapter = (int)agent->adapter;
+    fields_choice(fields, "adapter", FIELD_OPTIONAL, adapters, &adapter);
+    agent->adapter = (enum adapter)adapter;
+}
+
+void config_model(struct decoder *decoder, struct fields *fields)
+{
+    struct agent_config *agent = &decoder->config.agent;
+    fields_string(fields, "model", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 200},
+                  &agent->model);
+    if (decoder->model != NULL)
+        agent->model = decoder->model;
 }
 
 static void decode_env(struct decoder *decoder, struct fields *fields)
@@ -166,12 +187,11 @@ static void decode_choices(struct fields *fields, struct agent_config *agent)
     static const char *const computes[] = {
         [COMPUTE_PROCESS] = "process", [COMPUTE_REMOTE] = "remote", [COMPUTE_PULL] = "pull", NULL};
     static const char *const prompts[] = {[PROMPT_STDIN] = "stdin", [PROMPT_FILE] = "file", NULL};
-    int compute = (int)agent->compute, adapter = (int)agent->adapter, prompt = (int)agent->prompt;
+    int compute = (int)agent->compute, prompt = (int)agent->prompt;
     fields_choice(fields, "compute", FIELD_OPTIONAL, computes, &compute);
-    fields_choice(fields, "adapter", FIELD_OPTIONAL, adapters, &adapter);
+    config_adapter(fields, agent);
     fields_choice(fields, "prompt", FIELD_OPTIONAL, prompts, &prompt);
     agent->compute = (enum compute)compute;
-    agent->adapter = (enum adapter)adapter;
     agent->prompt = (enum prompt_way)prompt;
 }
 
@@ -187,7 +207,9 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
 {
     struct agent_config *agent = &decoder->config.agent;
     const struct js *mounts = NULL, *resources = NULL, *remote = NULL, *prices = NULL;
+    const struct js *fallback = NULL;
     struct fields fields;
+    decoder->agent = object;
     fields_open(&fields, object, "agent", decoder->err);
     config_use_profile(decoder, &fields);
     decode_choices(&fields, agent);
@@ -195,9 +217,11 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
     fields_bool(&fields, "network", FIELD_OPTIONAL, &agent->network);
     decode_egress(decoder, &fields);
     decode_env(decoder, &fields);
-    fields_string(&fields, "model", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 200},
-                  &agent->model);
-    config_name(&fields, "account", FIELD_OPTIONAL, &agent->account);
+    config_model(decoder, &fields);
+    config_accounts(&fields, agent, decoder->arena);
+    fields_array(&fields, "fallback", FIELD_OPTIONAL, CONFIG_FALLBACKS_MAX, &fallback);
+    if (fallback != NULL && agent->compute != COMPUTE_PROCESS)
+        fields_fail(&fields, "fallback", "fallback is for compute process only");
     fields_object(&fields, "prices", FIELD_OPTIONAL, &prices);
     fields_array(&fields, "mounts", FIELD_OPTIONAL, CONFIG_MOUNTS_MAX, &mounts);
     fields_string(&fields, "home", FIELD_OPTIONAL, &(struct field_text){.min = 1}, &agent->home);
@@ -220,5 +244,7 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
         rc = decode_remote(decoder, remote);
     if (rc == RC_OK && agent->queue == NULL)
         agent->queue = "agents";
-    return rc;
+    return rc == RC_OK
+               ? config_decode_each(decoder, fallback, "agent.fallback", config_decode_fallback)
+               : rc;
 }

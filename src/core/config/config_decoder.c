@@ -43,13 +43,17 @@ void config_strings(struct fields *fields, const char *key, const struct config_
         list->to[i] = js_str(js_at(texts, i), "");
 }
 
+bool config_name_valid(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
+}
+
 void config_name(struct fields *fields, const char *key, enum field_need need,
                  const char **ret_name)
 {
     fields_string(fields, key, need, &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
                   ret_name);
-    const char *name = js_get_str(fields->object, key, "");
-    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")] != '\0')
+    if (!config_name_valid(js_get_str(fields->object, key, "")))
         fields_fail(fields, key, "%s may hold only lower-case letters, digits, - and _", key);
 }
 

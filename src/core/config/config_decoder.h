@@ -25,14 +25,22 @@ extern const struct field_range config_timeout_range; /* Milliseconds. */
 struct decoder {
     struct arena *arena;
     struct err *err;
+    const struct js *document; /* The whole of it. */
     struct repo_config config;
+    const struct js *agent; /* The section. */
+    const char *model;      /* In place of agent.model, or NULL. */
 };
 
 typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
 typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object, const char *path);
 
+struct repo_config config_default(void);
+
 /* Sections. */
 MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
+/* An entry of agent.fallback; after the rest of agent. */
+MUST_USE enum rc config_decode_fallback(struct decoder *decoder, const struct js *object,
+                                        const char *path);
 MUST_USE enum rc config_decode_verifier(struct decoder *decoder, const struct js *object,
                                         const char *path);
 MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *object,
@@ -42,6 +50,9 @@ MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
                                     const char *path);
+/* After the agent. */
+MUST_USE enum rc config_decode_candidate(struct decoder *decoder, const struct js *object,
+                                         const char *path);
 /* After plan and steps; sequence may be NULL. */
 MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequence);
 
@@ -66,7 +77,12 @@ struct config_list {
     struct field_text each;
 };
 void config_strings(struct fields *fields, const char *key, const struct config_list *list);
+/* account and accounts; after compute. */
+void config_accounts(struct fields *fields, struct agent_config *agent, struct arena *arena);
+void config_adapter(struct fields *fields, struct agent_config *agent);
+void config_model(struct decoder *decoder, struct fields *fields);
 /* Lower-case letters, digits, - and _. */
+bool config_name_valid(const char *name);
 void config_name(struct fields *fields, const char *key, enum field_need need,
                  const char **ret_name);
 /* The name of an environment variable; not one of drover's own. */

@@ -24,7 +24,7 @@ void config_use_profile(struct decoder *decoder, struct fields *fields)
     if (agent->profile == NULL) {
         const char *closest = agent_profile_closest(name);
         fields_fail(fields, "use",
-                    "use: there is no profile \"%.64s\"%s%s%s; see drover agents "
+                    "there is no profile \"%.64s\"%s%s%s; see drover agents "
                     "profiles",
                     name, closest != NULL ? " (did you mean " : "", closest != NULL ? closest : "",
                     closest != NULL ? "?)" : "");

@@ -4,26 +4,39 @@
  *   url, forge, defaultBranch
  *   credentials: {forge}
  *   agent:       config_agent.c
+ *   candidates:  config_candidates.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
  *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
- *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries}
+ *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
  */
 #include "core/config/repo_config.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "core/config/config_decoder.h"
+#include "core/run/overload.h"
+#include "core/run/task_limits.h"
 #include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { NAME_BYTES_MAX = 200, BRANCH_BYTES_MAX = 200, RULES_PATH_BYTES_MAX = 500 };
-enum { TOKENS_MAX = 1000000000 };
 
-static struct repo_config config_default(void)
+enum { RUN_MS_DEFAULT = 8 * CONFIG_HOUR_MS };
+
+/* What is tried again has as long as a run. */
+static struct budget retries_default(void)
+{
+    struct budget budget = budget_default();
+    budget.wall_us_max = RUN_MS_DEFAULT * US_PER_MS;
+    return budget;
+}
+
+struct repo_config config_default(void)
 {
     return (struct repo_config){
         .forge = "local",
@@ -41,13 +54,15 @@ static struct repo_config config_default(void)
         .approval = APPROVAL_AUTO,
         .policy = {.scan_secrets = true, .reminder_ms = 30 * CONFIG_MINUTE_MS},
         .plan = {.approval = APPROVAL_AUTO, .timeout_ms = 15 * CONFIG_MINUTE_MS},
-        .limits = {.max_patch_bytes = INT64_C(10) * 1024 * 1024,
+        .limits = {.max_turns = TURNS_DEFAULT,
+                   .max_patch_bytes = INT64_C(10) * 1024 * 1024,
                    .max_run_events = RUN_EVENTS_DEFAULT,
                    .max_run_event_bytes = RUN_EVENT_BYTES_DEFAULT},
-        .budget = budget_default(),
+        .budget = retries_default(),
+        .overloads = OVERLOADS_DEFAULT,
         .timeouts =
             {
-                .run_ms = 8 * CONFIG_HOUR_MS,
+                .run_ms = RUN_MS_DEFAULT,
                 .queue_ms = 0,
                 .prepare_ms = 5 * CONFIG_MINUTE_MS,
                 .hydrate_ms = 2 * CONFIG_MINUTE_MS,
@@ -60,6 +75,7 @@ static struct repo_config config_default(void)
                 .question_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
+                .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
             },
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
@@ -89,7 +105,7 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
     fields_open(&fields, object, "limits", decoder->err);
     fields_int(&fields, "maxActiveRuns", FIELD_OPTIONAL, &(struct field_range){0, 10000},
                &decoder->config.limits.max_active_runs);
-    fields_int(&fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){1, 500},
+    fields_int(&fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){0, TURNS_MAX},
                &decoder->config.limits.max_turns);
     fields_real(&fields, "maxBudgetUsd", FIELD_OPTIONAL, &(struct field_real){0.01, 100},
                 &budget_usd);
@@ -127,6 +143,13 @@ static enum rc decode_retries(struct decoder *decoder, const struct js *object)
                &(struct field_range){0, CONFIG_RETRIES_MAX}, &max[BUDGET_VERIFIER]);
     fields_int(&fields, "prRetries", FIELD_OPTIONAL, &(struct field_range){0, CONFIG_RETRIES_MAX},
                &max[BUDGET_PR]);
+    fields_int(&fields, "overloads", FIELD_OPTIONAL, &(struct field_range){0, OVERLOADS_MAX},
+               &decoder->config.overloads);
+    int64_t wall_ms = -1;
+    fields_int(&fields, "wallClockMs", FIELD_OPTIONAL,
+               &(struct field_range){0, config_timeout_range.max}, &wall_ms);
+    if (wall_ms >= 0)
+        decoder->config.budget.wall_us_max = wall_ms * US_PER_MS;
     return fields_close(&fields);
 }
 
@@ -159,6 +182,9 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.question_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
+    fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.candidate_grace_ms);
+    config->budget.wall_us_max = config->timeouts.run_ms * US_PER_MS;
     return fields_close(&fields);
 }
 
@@ -280,7 +306,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -313,6 +339,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
         fields_fail(&fields, "defaultBranch",
                     "defaultBranch is no name that git takes for a branch");
     fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
+    fields_array(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX, &sections->candidates);
     fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
     fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
@@ -337,7 +364,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
     } objects[] = {
         {sections->agent, config_decode_agent},   {sections->credentials, decode_credentials},
         {sections->policy, config_decode_policy}, {sections->limits, decode_limits},
-        {sections->retries, decode_retries},      {sections->timeouts, decode_timeouts},
+        {sections->timeouts, decode_timeouts},    {sections->retries, decode_retries},
         {sections->prompt, decode_prompt},        {sections->plan, config_decode_plan},
     };
     const struct {
@@ -349,6 +376,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->verify, "verify", config_decode_verifier},
         {sections->judge, "judge", config_decode_judge},
         {sections->steps, "steps", config_decode_step},
+        {sections->candidates, "candidates", config_decode_candidate},
     };
     for (size_t i = 0; i < COUNT_OF(objects); i++) {
         enum rc rc = RC_OK;
@@ -366,15 +394,30 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
     return config_decode_sequence(decoder, sections->sequence);
 }
 
+static enum rc decode(struct decoder *decoder, const struct js *document, const char *url_given,
+                      struct repo_config *ret_config)
+{
+    struct sections sections = {.agent = NULL};
+    decoder->document = document;
+    decoder->config = config_default();
+    enum rc rc = decode_top(decoder, document, url_given, &sections);
+    if (rc == RC_OK)
+        rc = decode_sections(decoder, &sections);
+    if (rc == RC_OK)
+        *ret_config = decoder->config;
+    return rc;
+}
+
 enum rc repo_config_decode(const struct js *document, const char *url_given, struct arena *arena,
                            struct repo_config *ret_config, struct err *err)
 {
-    struct decoder decoder = {.arena = arena, .err = err, .config = config_default()};
-    struct sections sections = {.agent = NULL};
-    enum rc rc = decode_top(&decoder, document, url_given, &sections);
-    if (rc == RC_OK)
-        rc = decode_sections(&decoder, &sections);
-    if (rc == RC_OK)
-        *ret_config = decoder.config;
-    return rc;
+    struct decoder decoder = {.arena = arena, .err = err};
+    return decode(&decoder, document, url_given, ret_config);
+}
+
+enum rc repo_config_decode_for(const struct js *document, const char *model, struct arena *arena,
+                               struct repo_config *ret_config, struct err *err)
+{
+    struct decoder decoder = {.arena = arena, .err = err, .model = model};
+    return decode(&decoder, document, NULL, ret_config);
 }

@@ -3,13 +3,15 @@
  *
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
- * decoded by a file of its own: config_agent.c, config_checks.c, config_steps.c.
+ * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
+ * config_steps.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
+#include "core/run/candidates.h"
 #include "core/run/event_budget.h"
 #include "core/run/judge.h"
 #include "core/run/policy.h"
@@ -28,6 +30,8 @@ enum {
     CONFIG_HOSTS_MAX = 64,
     CONFIG_RULES_MAX = 32,
     CONFIG_TOOLS_MAX = 64,
+    CONFIG_ACCOUNTS_MAX = 16,
+    CONFIG_FALLBACKS_MAX = 4,
 };
 enum compute { COMPUTE_PROCESS, COMPUTE_REMOTE, COMPUTE_PULL };
 /* How the output of an agent is read.  To add one: its name in config_agent.c and in
@@ -44,7 +48,7 @@ enum adapter {
     ADAPTER_GOOSE,
     ADAPTER_AMP,
     ADAPTER_TEXT,
-    ADAPTER_ACP, /* Not accepted in a configuration while it has no ops. */
+    ADAPTER_ACP,
     ADAPTER_COUNT,
 };
 /* The prompt's file is always there; by default it comes on stdin too. */
@@ -89,7 +93,8 @@ struct agent_config {
     const char *model;                       /* $DROVER_MODEL, or NULL. */
     bool model_told;                         /* The model also reaches the agent in another way. */
     const char *account;                     /* The provider account it uses up, or NULL. */
-    struct price_config prices;              /* For adapters that get tokens and no cost. */
+    const char *accounts[CONFIG_ACCOUNTS_MAX + 1]; /* Or one of these. */
+    struct price_config prices;                    /* For adapters that get tokens and no cost. */
     struct mount_config mounts[CONFIG_MOUNTS_MAX];
     size_t mount_count;
     const char *home;     /* Seeds $HOME: a directory that is copied into it, or NULL. */
@@ -113,6 +118,12 @@ struct verifier_config {
     bool optional; /* Its failure is reported and does not fail the patch. */
     const char
         *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
+};
+
+/* An agent that may work on a task beside others: best of N. */
+struct candidate_config {
+    const char *name;
+    const struct js *agent; /* A layer over the repository's own: candidate_layer. */
 };
 
 enum model_api { MODEL_OPENAI, MODEL_ANTHROPIC };
@@ -139,6 +150,10 @@ struct repo_config {
     const char *default_branch;
     const char *forge_credential; /* `credentials: {forge: NAME}`, or NULL */
     struct agent_config agent;
+    struct agent_config fallback[CONFIG_FALLBACKS_MAX]; /* When no account of it is free. */
+    size_t fallback_count;
+    struct candidate_config candidates[CANDIDATES_MAX];
+    size_t candidate_count;
     struct verifier_config verify[CONFIG_VERIFIERS_MAX];
     size_t verify_count;
     struct judge_rules rules; /* All `judge: [{rules}]` entries, merged: the strictest wins. */
@@ -161,7 +176,7 @@ struct repo_config {
     } plan;
     struct {
         int64_t max_active_runs; /* 0: none */
-        int64_t max_turns;       /* 0: none given */
+        int64_t max_turns;       /* 100; 0: none */
         int64_t max_budget_microusd;
         int64_t max_tokens;         /* Input and output; 0: none given */
         int64_t max_patch_bytes;    /* default 10 MB */
@@ -171,10 +186,11 @@ struct repo_config {
         int64_t max_run_event_bytes;
         enum overlap_rule overlap;
     } limits;
-    struct budget budget; /* `retries: {agentAttempts, toolRetries, verifierRetries, prRetries}` */
-    struct {              /* `timeouts: {...Ms}`; every one in milliseconds */
-        int64_t run_ms;   /* 8 h */
-        int64_t queue_ms; /* 0: none */
+    struct budget budget;    /* `retries: {agentAttempts, ..., wallClockMs}`; wall clock: run_ms */
+    int64_t overloads;       /* `retries.overloads`: 8 */
+    struct {                 /* `timeouts: {...Ms}`; every one in milliseconds */
+        int64_t run_ms;      /* 8 h */
+        int64_t queue_ms;    /* 0: none */
         int64_t prepare_ms;  /* 5 min */
         int64_t hydrate_ms;  /* 2 min */
         int64_t agent_ms;    /* 1 h */
@@ -186,6 +202,7 @@ struct repo_config {
         int64_t question_ms; /* 24 h: at most, of a question that an agent asks */
         int64_t cancel_ms;   /* 30 s: how long a worker may take to stop */
         int64_t snapshot_ms; /* 1 min between two snapshots of the agent's tree; 0: none */
+        int64_t candidate_grace_ms; /* 15 min for other candidates after the first usable one */
     } timeouts;
     struct {
         const char *system;   /* Put in front of the prompt, or NULL. */
@@ -201,11 +218,22 @@ struct repo_config {
 MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_given,
                                     struct arena *arena, struct repo_config *ret_config,
                                     struct err *err);
+/* With the model of the account that the agent works with, in place of its own; NULL: it has
+   none. */
+MUST_USE enum rc repo_config_decode_for(const struct js *document, const char *model,
+                                        struct arena *arena, struct repo_config *ret_config,
+                                        struct err *err);
 /* How long a job of this step may take. */
 int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step);
 const char *adapter_name(enum adapter adapter);
 /* agent.account, or one account for all agents that speak through the same adapter. */
 const char *agent_account(const struct agent_config *agent, struct arena *arena);
+/* What it is called in runs and events: its profile, or its adapter. */
+const char *agent_name(const struct agent_config *agent);
+/* agent, or agent.fallback[fallback - 1]. */
+const struct agent_config *repo_config_agent(const struct repo_config *config, int64_t fallback);
+/* The layer {"agent": ...} that makes the repository's agent that of a candidate. */
+struct str candidate_layer(const struct js *document, const struct js *agent, struct arena *arena);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */
 bool repo_name_valid(const char *name);
 /* A branch name that git takes and that cannot be mistaken for an option. */

@@ -74,6 +74,7 @@ static const struct check {
 
     [CHECK_PAUSED] = {"paused", .reach = REACH_RUN},
     [CHECK_DEPENDENCY] = {"dependency_pending", .reach = REACH_RUN},
+    [CHECK_CANDIDATES] = {"candidates_running", .reach = REACH_RUN},
     [CHECK_USER] = {"user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},
     [CHECK_REPOSITORY] = {"repository_concurrency_limit", NULL, REACH_REPOSITORY, "runs of",
                           "active"},
@@ -81,8 +82,10 @@ static const struct check {
     [CHECK_WORKSPACE] = {"workspace_concurrency_limit", NULL, REACH_EVERYONE, "runs of", "active"},
     [CHECK_SANDBOX] = {"sandbox_pool_limit", NULL, REACH_EVERYONE, "sandboxes of", "in use"},
     [CHECK_SYSTEM] = {"system_concurrency_limit", NULL, REACH_EVERYONE, "runs of", "active"},
+    [CHECK_ACCOUNT] = {"no_account_free", .reach = REACH_RUN},
     [CHECK_QUOTA] = {"provider_quota_parked", .reach = REACH_RUN},
     [CHECK_REPORTED_QUOTA] = {"agent_quota_reported", .reach = REACH_RUN},
+    [CHECK_OVERLOADED] = {"provider_overloaded", .reach = REACH_RUN},
     [CHECK_COST_TODAY] = {"cost_budget_exceeded", .reach = REACH_EVERYONE},
     [CHECK_OPEN_APPROVALS] = {"open_approvals_limit", NULL, REACH_REPOSITORY, "questions of",
                               "unanswered"},

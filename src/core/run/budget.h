@@ -17,7 +17,7 @@ enum budget_kind {
 
 struct budget {
     int64_t max[BUDGET_KIND_COUNT];
-    int64_t wall_us_max;       /* 0: none. */
+    int64_t wall_us_max;       /* Time at work; 0: none. */
     int64_t cost_microusd_max; /* 0: none. */
 };
 

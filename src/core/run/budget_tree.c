@@ -168,18 +168,12 @@ struct budget_bound budget_tree_passed(const struct budget_tree *tree, int at)
     return find_bound(tree, at, 0);
 }
 
-/* Later steps call no model: a patch that is made is verified and published.  Another attempt of
-   the agent does not begin, since the limit is used up. */
-static bool may_call_model(enum run_status status)
-{
-    return status == RUN_QUEUED || status == RUN_PREPARING || status == RUN_CONTEXT_LOADING ||
-           status == RUN_PLANNING || status == RUN_RUNNING;
-}
-
+/* A patch that is made is verified and published.  Another attempt of the agent does not begin,
+   since the limit is used up. */
 bool budget_tree_stops(const struct budget_tree *tree, int at, struct budget_bound *ret_bound)
 {
     const struct budget_node *node = &tree->nodes[at];
-    if (node->stopping || !may_call_model(node->status))
+    if (node->stopping || !run_may_call_model(node->status))
         return false;
     *ret_bound = budget_tree_passed(tree, at);
     return ret_bound->at != BUDGET_TREE_NONE;
@@ -214,8 +208,8 @@ int64_t budget_tree_deadline(const struct budget_tree *tree, int at, int64_t now
     while ((at = tree->nodes[at].parent) != BUDGET_TREE_NONE) {
         const struct budget_node *node = &tree->nodes[at];
         int64_t due_us = node->deadline_us;
-        bool stands = run_is_terminal(node->status) || node->status == RUN_AWAITING_APPROVAL;
-        bool counts = due_us > 0 && (due_us > now_us || !stands);
+        bool runs = !node->still && !run_is_terminal(node->status);
+        bool counts = due_us > 0 && (due_us > now_us || runs);
         if (counts && (earliest_us == 0 || due_us < earliest_us))
             earliest_us = due_us;
     }

@@ -34,9 +34,11 @@ struct budget_node {
     struct id parent_run_id; /* none: the root */
     enum run_status status;
     bool stopping;                /* It was asked to stop. */
+    bool still;                   /* A person is waited for: its clocks stand still. */
     int64_t used[MEASURE_COUNT];  /* Micro-USD; input and output tokens. */
     int64_t limit[MEASURE_COUNT]; /* 0: none */
-    int64_t work_us;              /* Time at work. */
+    int64_t work_us;              /* Time at work, until now. */
+    int64_t work_since_us;        /* It is at work since then; 0: it is not. */
     int64_t deadline_us;          /* 0: none */
 
     /* By budget_tree_link. */
@@ -87,7 +89,7 @@ const char *budget_tree_explain(const struct budget_tree *tree, int at, struct b
                                 struct arena *arena);
 
 /* The earliest deadline of its ancestors; 0: none of them has one.  That of an ancestor that has
-   finished, or waits for a person, counts as long as it is to come. */
+   finished, or whose clocks stand still, counts as long as it is to come. */
 int64_t budget_tree_deadline(const struct budget_tree *tree, int at, int64_t now_us);
 
 const char *budget_measure_code(enum budget_measure measure);  /* max_budget_exceeded */

@@ -133,6 +133,12 @@ bool run_is_terminal(enum run_status status)
            status == RUN_TIMED_OUT;
 }
 
+bool run_may_call_model(enum run_status status)
+{
+    return status == RUN_QUEUED || status == RUN_PREPARING || status == RUN_CONTEXT_LOADING ||
+           status == RUN_PLANNING || status == RUN_RUNNING;
+}
+
 bool run_is_active(enum run_status status)
 {
     return status != RUN_QUEUED && !run_is_terminal(status);

@@ -46,6 +46,8 @@ MUST_USE enum rc run_step(enum run_status status, enum run_event event, enum run
 
 bool run_is_terminal(enum run_status status);
 /* Holds a slot: neither queued nor terminal. */
+/* Will it run an agent for sure?  Later steps only may, when they send a patch back to it. */
+bool run_may_call_model(enum run_status status);
 bool run_is_active(enum run_status status);
 
 const char *run_status_name(enum run_status status);

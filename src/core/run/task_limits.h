@@ -1,7 +1,8 @@
 /*
  * task_limits.h - the limits of a run on turns, cost and tokens.  Pure.
  *
- *   turns    the task's own, else the configuration's, else none
+ *   turns    the task's own, else the configuration's, which is TURNS_DEFAULT unless it names one
+ *            (`limits.maxTurns: 0` in a configuration is no limit)
  *   cost     the same, else the server's for a run, else a quarter of a day's, else none
  *   tokens   input and output together: the task's own, else the configuration's, else none
  *
@@ -14,6 +15,8 @@
 #ifndef CORE_RUN_TASK_LIMITS_H
 #define CORE_RUN_TASK_LIMITS_H
 #include <stdint.h>
+
+enum { TURNS_DEFAULT = 100, TURNS_MAX = 500, TOKENS_MAX = 1000000000 };
 
 struct task_limits { /* 0: none */
     int64_t turns;

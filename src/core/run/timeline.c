@@ -101,6 +101,15 @@ static char *describe_named(const struct description *how, const struct js *data
                         detail_of(data, arena));
 }
 
+static char *describe_chosen(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    const char *name = member(data, "candidate");
+    return arena_printf(arena, "candidate %lld%s%s of %zu %s",
+                        (long long)js_get_int(data, "number", 0), *name != '\0' ? " " : "", name,
+                        js_count(js_get(data, "ranking")), how->words);
+}
+
 static char *describe_issue(const struct description *how, const struct js *data,
                             struct arena *arena)
 {
@@ -186,8 +195,25 @@ static char *describe_turn(const struct description *how, const struct js *data,
 static char *describe_tool(const struct description *how, const struct js *data,
                            struct arena *arena)
 {
-    return arena_printf(arena, "%s%s%s", js_get_str(data, "name", "tool"), how->words,
-                        detail_of(data, arena));
+    enum { ERROR_MAX = 160 };
+    const char *error = member(data, "error"), *code = "";
+    if (js_type(js_get(data, "exitCode")) == JS_INT)
+        code = arena_printf(arena, " (exit code %lld)", (long long)js_get_int(data, "exitCode", 0));
+    return arena_printf(arena, "%s%s%s%s%s%s", js_get_str(data, "name", "tool"), how->words,
+                        detail_of(data, arena), code, *error != '\0' ? ": " : "",
+                        prose_line(arena, error, ERROR_MAX));
+}
+
+/* "five_hour 91% used (allowed_warning)" */
+static char *describe_usage(const struct description *how, const struct js *data,
+                            struct arena *arena)
+{
+    double used = js_num(js_get(data, "utilization"), -1);
+    const char *window = member(data, "window"), *status = member(data, "status");
+    const char *percent = used >= 0 && used <= 1 ? arena_printf(arena, " %.0f%% used", used * 100)
+                                                 : "";
+    return arena_printf(arena, "%s%s%s%s%s%s", how->words, *window != '\0' ? " " : "", window,
+                        percent, *status != '\0' ? ": " : "", status);
 }
 
 static char *describe_message(const struct description *how, const struct js *data,
@@ -345,6 +371,7 @@ static const struct description tellings[] = {
     {EV_TASK_REJECTED, outcome, describe_plain, "task rejected", true, false},
     {EV_TASK_DEFERRED, planning, describe_waiting, "task deferred", false, false},
     {EV_TASK_OVERLAP, planning, describe_waiting, "others work on the same files", true, false},
+    {EV_CANDIDATE_CHOSEN, judging, describe_chosen, "was chosen", false, false},
     {EV_TASK_COMPLETED, outcome, NULL, NULL, false,
      false}, /* The line of the run's end covers these. */
     {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
@@ -448,9 +475,11 @@ static const struct description tellings[] = {
     {EV_BREAKER_OPENED, NULL, describe_named, "opened breaker", true, false},
     {EV_BREAKER_HALF_OPENED, NULL, describe_named, "trying breaker", false, false},
     {EV_BREAKER_CLOSED, NULL, describe_named, "closed breaker", false, false},
+    {EV_ACCOUNT_CHOSEN, NULL, describe_named, "uses account", false, false},
     {EV_ACCOUNT_PARKED, NULL, describe_named, "parked account", true, false},
     {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
     {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},
+    {EV_ACCOUNT_USAGE, editing, describe_usage, "account limit", false, true},
     {EV_REPLY_DROPPED, NULL, describe_plain, "a reply was dropped", true, false},
     {EV_SCHEDULE_FIRED, NULL, describe_named, "fired schedule", false, false},
     {EV_SCHEDULE_REFUSED, NULL, describe_named, "no job made for schedule", true, false},

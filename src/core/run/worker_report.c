@@ -47,6 +47,15 @@ static const struct report_field tool_fields[] = {
     {"toolCallId", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
     {"argumentsHash", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
     {"error", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"exitCode", KIND_INT, .required = OPTIONAL},
+};
+static const char *const account_statuses[] = {"allowed", "allowed_warning", "rejected", NULL};
+static const struct report_field account_fields[] = {
+    {"account", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES}, /* What it says; not believed. */
+    {"window", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"utilization", KIND_NUMBER, OPTIONAL, .max = 1},
+    {"resetsAt", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"status", KIND_CHOICE, OPTIONAL, .choices = account_statuses},
 };
 static const struct report_field turn_fields[] = {
     {"turns", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
@@ -126,6 +135,7 @@ static const struct event_shape {
     {EV_COST_RECORDED, REPORT_SHAPE(cost_fields)},
     {EV_PLAN_CREATED, REPORT_SHAPE(told_plan_fields)},
     {EV_PLAN_UPDATED, REPORT_SHAPE(told_plan_fields)},
+    {EV_ACCOUNT_USAGE, REPORT_SHAPE(account_fields)},
     {EV_SESSION_STARTED, REPORT_SHAPE(session_fields)},
     {EV_SESSION_LOST, REPORT_SHAPE(session_fields)},
     {EV_MESSAGE_DELIVERED, REPORT_SHAPE(delivered_fields)},

@@ -1,109 +1,47 @@
 /*
- * adapter_claude.c - Claude Code: claude -p --output-format stream-json --verbose
+ * adapter_claude.c - Claude Code: claude -p --verbose --output-format stream-json, with
+ * --include-partial-messages and --input-format stream-json where they are wanted.
+ *
+ * Recorded with 2.1.197 and 2.1.326.  Lines of stream_json.h, and:
  *
  *     {"type":"system","subtype":"init","session_id":"...","model":"claude-...",...}
- *     {"type":"assistant","message":{"id":"msg_1","model":"...","content":[
- *         {"type":"text","text":"..."},
- *         {"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"..."}}],
- *       "usage":{"input_tokens":4,"cache_creation_input_tokens":5,"cache_read_input_tokens":6,
- *                "output_tokens":7}},"parent_tool_use_id":null,"error":"rate_limit"?}
- *     {"type":"user","message":{"content":[
- *         {"type":"tool_result","tool_use_id":"toolu_1","is_error":false,"content":"..."}]}}
- *     {"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1787412000}}
- *     {"type":"result","subtype":"success|error_max_turns|error_during_execution|...",
- *      "is_error":false,"api_error_status":429?,
- *      "result":"...","num_turns":2,"total_cost_usd":0.05,"usage":{...},
- *      "permission_denials":[{"tool_name":"...","tool_use_id":"..."}]}
+ *     {"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":574.9,
+ *      "error_status":529,"error":"overloaded"}
+ *     {"type":"stream_event","event":{"type":"message_start","message":{"id":...,"usage":...}}}
+ *     {"type":"stream_event","event":{"type":"content_block_start","content_block":{...}}}
+ *     {"type":"stream_event","event":{"type":"message_delta","usage":{"output_tokens":50,...}}}
+ *     {"type":"rate_limit_event","rate_limit_info":{"status":"allowed|allowed_warning|rejected",
+ *      "resetsAt":1787412000,"rateLimitType":"five_hour","utilization":0.91}}
+ *     {"type":"assistant","message":{"model":"<synthetic>",...},"error":"rate_limit"}
  *
- * One message of the model may be split into several lines, all with its id and its usage: it is
- * one turn.  Messages of subagents (parent_tool_use_id) cost tokens and are no turns.  The cost is
- * reported at the end only; until then it is computed from the tokens and the prices of the
- * configuration.
+ * The usage of assistant lines is the one that the message began with: true counts of output come
+ * with message_delta, which is printed for the main agent only.  A stream event names a tool before
+ * its input is written, so that a denied one is stopped however long its line becomes.  The cost is
+ * reported in the result only; until then it is computed from the tokens.  `result` sums up all
+ * models: subagents, and side requests such as that for a title.
+ *
+ * On stdin: messages of a person, each taken up with the agent's next request, and the request to
+ * interrupt.  Messages that are written when stdin is closed are still worked on.
  */
-#include "work/agent/adapter.h"
+#include "base/jw.h"
 #include "work/agent/quota.h"
+#include "work/agent/stream_json.h"
 
-enum { TOO_MANY_REQUESTS = 429 };
+static const struct stream_json claude = {.program = "Claude Code"};
 
-/* ---- messages of the model ---- */
-
-static struct tokens tokens_of(const struct js *usage)
-{
-    int64_t cached = tokens_bounded(js_get_int(usage, "cache_read_input_tokens", 0));
-    return (struct tokens){
-        .input = tokens_bounded(js_get_int(usage, "input_tokens", 0)) + cached +
-                 tokens_bounded(js_get_int(usage, "cache_creation_input_tokens", 0)),
-        .cached_input = cached,
-        .output = js_get_int(usage, "output_tokens", 0),
-    };
-}
-
-/* The most descriptive argument of a call, by its usual names. */
-static const char *summary_of(const struct js *input)
-{
-    static const char *const keys[] = {"command",     "file_path", "notebook_path", "path",
-                                       "pattern",     "query",     "url",           "skill",
-                                       "description", "prompt"};
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        const char *text = js_get_str(input, keys[i], NULL);
-        if (!text_empty(text))
-            return text;
-    }
-    return NULL;
-}
-
-/* "[x] done\n[>] under way\n[ ] to do\n" */
-static void record_todos(struct transcript *transcript, const struct js *todos)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, ADAPTER_TEXT_MAX * 4);
-    for (size_t i = 0; i < js_count(todos); i++) {
-        const struct js *todo = js_at(todos, i);
-        const char *status = js_get_str(todo, "status", "");
-        const char *mark = text_same(status, "completed")     ? "x"
-                           : text_same(status, "in_progress") ? ">"
-                                                              : " ";
-        buf_addf(&text, "[%s] %s\n", mark, js_get_str(todo, "content", ""));
-    }
-    transcript_plan(transcript, buf_text(&text), NULL);
-}
-
-static void on_tool_use(struct transcript *transcript, const struct js *block)
-{
-    const char *name = js_get_str(block, "name", NULL);
-    const struct js *input = js_get(block, "input");
-    transcript_tool(transcript, &(struct tool_event){.status = TOOL_STARTED,
-                                                     .id = js_get_str(block, "id", NULL),
-                                                     .name = name,
-                                                     .summary = summary_of(input),
-                                                     .arguments = input});
-    if (text_same(name, "TodoWrite"))
-        record_todos(transcript, js_get(input, "todos"));
-    else if (text_same(name, "ExitPlanMode"))
-        transcript_plan(transcript, js_get_str(input, "plan", NULL), NULL);
-}
-
-static const char *first_text(const struct js *content)
-{
-    for (size_t i = 0; i < js_count(content); i++) {
-        const char *text = js_get_str(js_at(content, i), "text", NULL);
-        if (text != NULL)
-            return text;
-    }
-    return "";
-}
+/* ---- messages ---- */
 
 /* The message is from Claude Code itself, not from the model: an error of the provider. */
-static bool is_notice(const struct js *object, const struct js *message)
+static bool is_notice(const struct js *object)
 {
-    return text_same(js_get_str(message, "model", ""), "<synthetic>") ||
+    return text_same(js_str(js_path(object, "message.model"), ""), "<synthetic>") ||
            js_get_str(object, "error", NULL) != NULL;
 }
 
-static void on_notice(struct transcript *transcript, const struct js *object,
-                      const struct js *message)
+/* The result that follows says the same, and more. */
+static void on_notice(struct transcript *transcript, const struct js *object)
 {
-    const char *text = first_text(js_get(message, "content"));
+    const char *text = stream_json_text(js_path(object, "message.content"));
     bool refused = text_same(js_get_str(object, "error", ""), "rate_limit");
     transcript->quota.rejected |= refused;
     if (refused || quota_notice(text))
@@ -112,163 +50,103 @@ static void on_notice(struct transcript *transcript, const struct js *object,
         transcript_message(transcript, text);
 }
 
-static void count_message(struct transcript *transcript, const struct js *message, bool of_main)
+static void on_assistant(struct transcript *transcript, const struct js *object)
 {
-    const char *model = js_get_str(message, "model", NULL);
-    if (of_main && !text_empty(model))
-        transcript_copy(transcript->usage.model, sizeof transcript->usage.model, model);
-    bool fresh = transcript_tokens(transcript, js_get_str(message, "id", NULL),
-                                   tokens_of(js_get(message, "usage")));
-    if (fresh && of_main) {
-        transcript_turn(transcript, 0);
-        return;
-    }
-    progress_turn(transcript->progress, &transcript->usage);
+    if (is_notice(object))
+        on_notice(transcript, object);
+    else
+        stream_json_assistant(transcript, &claude, object);
+}
+
+/* ---- parts of a message ---- */
+
+/* What the message has used by now.  Without the kinds of cache writes nothing is known of them
+   that was not in its beginning. */
+static void on_delta(struct transcript *transcript, const struct js *usage)
+{
+    struct request_usage request = {.message_id = transcript->message_id,
+                                    .tokens = stream_json_tokens(&claude, usage)};
+    if (js_get(usage, "cache_creation") == NULL)
+        request.tokens.cache_write = request.tokens.cache_write_1h = 0;
+    (void)transcript_tokens(transcript, &request);
     transcript_sums(transcript);
 }
 
-static void on_assistant(struct transcript *transcript, const struct js *object)
+static void on_stream_event(struct transcript *transcript, const struct js *object)
 {
-    const struct js *message = js_get(object, "message");
-    const struct js *content = js_get(message, "content");
-    bool of_main = js_type(js_get(object, "parent_tool_use_id")) == JS_NULL;
-    if (is_notice(object, message)) {
-        on_notice(transcript, object, message);
+    const struct js *event = js_get(object, "event");
+    const char *type = js_get_str(event, "type", "");
+    if (!stream_json_of_main(object))
         return;
-    }
-    count_message(transcript, message, of_main);
-    for (size_t i = 0; i < js_count(content) && transcript->stop == NULL; i++) {
-        const struct js *block = js_at(content, i);
-        const char *type = js_get_str(block, "type", "");
-        if (text_same(type, "tool_use"))
-            on_tool_use(transcript, block);
-        else if (text_same(type, "text") && of_main)
-            transcript_message(transcript, js_get_str(block, "text", ""));
+    if (text_same(type, "message_start")) {
+        const struct js *message = js_get(event, "message");
+        transcript_copy(transcript->message_id, sizeof transcript->message_id,
+                        js_get_str(message, "id", ""));
+        stream_json_count(transcript, &claude, message, true);
+    } else if (text_same(type, "content_block_start")) {
+        const struct js *block = js_get(event, "content_block");
+        if (text_same(js_get_str(block, "type", ""), "tool_use"))
+            transcript_tool_named(transcript, js_get_str(block, "id", NULL),
+                                  js_get_str(block, "name", NULL));
+    } else if (text_same(type, "message_delta") && transcript->message_id[0] != '\0') {
+        on_delta(transcript, js_get(event, "usage"));
     }
 }
 
-/* ---- results of tools ---- */
+/* ---- the provider ---- */
 
-static void on_tool_result(struct transcript *transcript, const struct js *block)
+static void on_retry(struct transcript *transcript, const struct js *object)
 {
-    bool failed = js_get_bool(block, "is_error", false);
-    const struct js *content = js_get(block, "content");
-    const char *error = js_str(content, NULL);
-    if (failed && error == NULL)
-        error = first_text(content);
-    transcript_tool(transcript,
-                    &(struct tool_event){.status = failed ? TOOL_FAILED : TOOL_COMPLETED,
-                                         .id = js_get_str(block, "tool_use_id", NULL),
-                                         .error = failed ? error : NULL});
+    const char *why = js_get_str(object, "error", NULL);
+    double delay_ms = js_num(js_get(object, "retry_delay_ms"), 0);
+    transcript_retrying(transcript,
+                        &(struct provider_retry){
+                            .attempt = js_get_int(object, "attempt", 0),
+                            .attempts_max = js_get_int(object, "max_retries", 0),
+                            .delay_ms = delay_ms > 0 && delay_ms < 1e9 ? (int64_t)delay_ms : 0,
+                            .status = js_get_int(object, "error_status", 0),
+                            .why = text_same(why, "unknown") ? "an unknown error" : why,
+                        });
 }
-
-static void on_user(struct transcript *transcript, const struct js *object)
-{
-    const struct js *content = js_path(object, "message.content");
-    for (size_t i = 0; js_type(content) == JS_ARRAY && i < js_count(content); i++) {
-        const struct js *block = js_at(content, i);
-        if (text_same(js_get_str(block, "type", ""), "tool_result"))
-            on_tool_result(transcript, block);
-    }
-}
-
-/* ---- limits of the provider ---- */
 
 /* The event is sent for accepted requests as well.  A rejected request may still continue at extra
    cost. */
 static void on_rate_limit(struct transcript *transcript, const struct js *object)
 {
+    static const char *const known[] = {"allowed", "allowed_warning", "rejected"};
     const struct js *info = js_get(object, "rate_limit_info");
-    if (!text_same(js_get_str(info, "status", ""), "rejected") ||
-        js_get_bool(info, "isUsingOverage", false) ||
+    int64_t now_us = clock_now_us(&transcript->clock);
+    int64_t resets_us = quota_reset_epoch(js_get_int(info, "resetsAt", 0), now_us);
+    const char *window = js_get_str(info, "rateLimitType", NULL), *status = NULL;
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (text_same(known[i], js_get_str(info, "status", "")))
+            status = known[i];
+    }
+    if (status != NULL && window != NULL)
+        transcript_account(transcript, &(struct account_usage){
+                                           .window = window,
+                                           .utilization = js_num(js_get(info, "utilization"), -1),
+                                           .resets_us = resets_us,
+                                           .status = status,
+                                       });
+    if (!text_same(status, "rejected") || js_get_bool(info, "isUsingOverage", false) ||
         text_same(js_get_str(info, "overageStatus", ""), "allowed"))
         return;
-    int64_t now_us = clock_now_us(&transcript->clock);
     transcript->quota.rejected = true;
-    transcript->quota.resets_us = quota_reset_epoch(js_get_int(info, "resetsAt", 0), now_us);
+    transcript->quota.resets_us = resets_us;
 }
 
-/* ---- the end ---- */
-
-static void take_sums(struct transcript *transcript, const struct js *object)
-{
-    struct usage *usage = &transcript->usage;
-    struct tokens total = tokens_of(js_get(object, "usage"));
-    if (total.input > usage->input_tokens)
-        usage->input_tokens = tokens_bounded(total.input);
-    if (total.cached_input > usage->cached_input_tokens)
-        usage->cached_input_tokens = tokens_bounded(total.cached_input);
-    if (total.output > usage->output_tokens)
-        usage->output_tokens = tokens_bounded(total.output);
-    if (usage->turns == 0)
-        usage->turns = tokens_bounded(js_get_int(object, "num_turns", 0));
-    double cost = js_num(js_get(object, "total_cost_usd"), -1);
-    if (cost >= 0)
-        usage->cost_usd = cost_bounded(cost);
-    progress_turn(transcript->progress, usage);
-}
-
-static void record_denials(struct transcript *transcript, const struct js *denials)
-{
-    for (size_t i = 0; i < js_count(denials) && i < ADAPTER_CALLS_MAX; i++) {
-        const struct js *denial = js_at(denials, i);
-        const struct js *input = js_get(denial, "tool_input");
-        transcript_tool(transcript,
-                        &(struct tool_event){.status = TOOL_DENIED,
-                                             .id = js_get_str(denial, "tool_use_id", NULL),
-                                             .name = js_get_str(denial, "tool_name", NULL),
-                                             .summary = summary_of(input),
-                                             .arguments = input,
-                                             .error = "by the agent's own permissions"});
-    }
-}
-
-/* Limits that Claude Code was given by its own options. */
-static const struct {
-    const char *subtype, *error, *stop;
-} ends[] = {
-    {"error_max_turns", "Claude Code reached its limit of turns.", CUT_TURN_LIMIT},
-    {"error_max_budget_usd", "Claude Code reached its limit of cost.", CUT_BUDGET_LIMIT},
-    {"error_during_execution", "Claude Code failed while it worked.", NULL},
-};
-
-static void on_error_result(struct transcript *transcript, const struct js *object)
+static void on_system(struct transcript *transcript, const struct js *object)
 {
     const char *subtype = js_get_str(object, "subtype", "");
-    const char *text = js_get_str(object, "result", "");
-    if (text_empty(text))
-        text = js_str(js_at(js_get(object, "errors"), 0), "");
-    const char *stop = NULL;
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        if (!text_same(ends[i].subtype, subtype))
-            continue;
-        stop = ends[i].stop;
-        text = text_empty(text) ? ends[i].error : text;
-    }
-    transcript->quota.rejected |= js_get_int(object, "api_error_status", 0) == TOO_MANY_REQUESTS;
-    transcript_failed(transcript, text);
-    if (transcript->stop == NULL)
-        transcript->stop = stop;
+    if (text_same(subtype, "init"))
+        transcript_session(transcript, js_get_str(object, "session_id", NULL),
+                           js_get_str(object, "model", NULL));
+    else if (text_same(subtype, "api_retry"))
+        on_retry(transcript, object);
 }
 
-static void on_result(struct transcript *transcript, const struct js *object)
-{
-    const char *text = js_get_str(object, "result", "");
-    bool good = text_same(js_get_str(object, "subtype", ""), "success") &&
-                !js_get_bool(object, "is_error", false);
-    take_sums(transcript, object);
-    record_denials(transcript, js_get(object, "permission_denials"));
-    if (!good) {
-        on_error_result(transcript, object);
-    } else if (quota_notice(text)) {
-        transcript_failed(transcript, text);
-    } else {
-        transcript->report = REPORT_SUCCESS;
-        transcript_copy(transcript->summary, sizeof transcript->summary, text);
-        transcript->error[0] = '\0';
-    }
-    transcript_sums(transcript);
-}
+/* ---- lines ---- */
 
 static void claude_line(struct transcript *transcript, struct str line)
 {
@@ -276,15 +154,47 @@ static void claude_line(struct transcript *transcript, struct str line)
     const char *type = js_get_str(object, "type", "");
     if (text_same(type, "assistant"))
         on_assistant(transcript, object);
+    else if (text_same(type, "stream_event"))
+        on_stream_event(transcript, object);
     else if (text_same(type, "user"))
-        on_user(transcript, object);
+        stream_json_user(transcript, object);
     else if (text_same(type, "result"))
-        on_result(transcript, object);
+        stream_json_result(transcript, &claude, object);
     else if (text_same(type, "rate_limit_event"))
         on_rate_limit(transcript, object);
-    else if (text_same(type, "system") && text_same(js_get_str(object, "subtype", ""), "init"))
-        transcript_session(transcript, js_get_str(object, "session_id", NULL),
-                           js_get_str(object, "model", NULL));
+    else if (text_same(type, "system"))
+        on_system(transcript, object);
 }
 
-const struct adapter_ops adapter_claude = {.line = claude_line};
+static void claude_late_line(struct transcript *transcript, struct str line)
+{
+    CLEANUP(js_freep) struct js *object = transcript_parse(line);
+    if (text_same(js_get_str(object, "type", ""), "result"))
+        stream_json_late_result(transcript, object);
+}
+
+static void claude_interrupt(struct transcript *transcript)
+{
+    CLEANUP(buf_release) struct buf line;
+    buf_init(&line, ADAPTER_TEXT_MAX);
+    struct jw jw = jw_to(&line);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "type", "control_request");
+    jw_kstr(&jw, "request_id", "drover-interrupt");
+    jw_key(&jw, "request");
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "subtype", "interrupt");
+    jw_end(&jw, '}');
+    jw_end(&jw, '}');
+    transcript_send(transcript, &line);
+}
+
+const struct adapter_ops adapter_claude = {
+    .line = claude_line,
+    .late_line = claude_late_line,
+    .tells_end = true,
+    .begin = stream_json_begin,
+    .begin_flag = "--input-format=stream-json",
+    .say = stream_json_say,
+    .interrupt = claude_interrupt,
+};

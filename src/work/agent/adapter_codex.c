@@ -16,13 +16,19 @@
  *     {"type":"turn.failed","error":{"message":"..."}}
  *     {"type":"error","message":"..."}
  *
- * A turn is the whole work on one prompt, and its tokens come with its end.  So that maxTurns has
- * an effect during a turn, tool calls are counted against it as well.  Cost is not reported: it is
- * computed from the tokens and the prices of the configuration.  Items of older versions name their
- * type item_type.
+ * Recorded with 0.166.0 and 0.169.0.  A turn is the whole work on one prompt, and its tokens come
+ * with its end; of a session that was resumed they are those of the whole session.  The tokens of
+ * every request and the model are in a file of the session: rollout.h follows it, and then turns
+ * are requests to the model.  Without it tool calls are counted against maxTurns as well, and the
+ * cost is known at the end only, from the prices of the configuration.  Items of older versions
+ * name their type item_type.
+ *
+ * While it repeats a request it prints errors that begin with "Reconnecting...".
  */
 #include "work/agent/adapter.h"
-#include "work/agent/quota.h"
+#include "work/agent/todos.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- items that are tool calls ---- */
 
@@ -87,24 +93,15 @@ static void on_call(struct transcript *transcript, const struct call *call, cons
     if (!ended || transcript->stop != NULL)
         return;
     event.status = end_of(item);
-    if (event.status != TOOL_COMPLETED)
-        event.error = js_str(js_path(item, "error.message"), NULL);
+    if (event.status != TOOL_COMPLETED) {
+        event.error = js_str(js_path(item, "error.message"),
+                             js_get_str(item, "aggregated_output", NULL));
+        event.exit_code = js_get_int(item, "exit_code", 0);
+    }
     transcript_tool(transcript, &event);
 }
 
 /* ---- other items ---- */
-
-static void record_todos(struct transcript *transcript, const struct js *items)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, ADAPTER_TEXT_MAX * 4);
-    for (size_t i = 0; i < js_count(items); i++) {
-        const struct js *item = js_at(items, i);
-        buf_addf(&text, "[%c] %s\n", js_get_bool(item, "completed", false) ? 'x' : ' ',
-                 js_get_str(item, "text", ""));
-    }
-    transcript_plan(transcript, buf_text(&text), NULL);
-}
 
 static void on_words(struct transcript *transcript, const struct js *item)
 {
@@ -123,7 +120,7 @@ static void on_item(struct transcript *transcript, const struct js *item, bool e
     if (read_call(type, item, &text, &call))
         on_call(transcript, &call, item, ended);
     else if (text_same(type, "todo_list"))
-        record_todos(transcript, js_get(item, "items"));
+        todos_plan(transcript, js_get(item, "items"));
     else if (text_same(type, "plan") && ended)
         transcript_plan(transcript, js_get_str(item, "text", NULL), NULL);
     else if (words && ended)
@@ -134,25 +131,43 @@ static void on_item(struct transcript *transcript, const struct js *item, bool e
 
 /* ---- turns ---- */
 
-static void on_turn_completed(struct transcript *transcript, const struct js *object)
+static void take_usage(struct transcript *transcript, const struct js *usage)
 {
-    const struct js *usage = js_get(object, "usage");
     struct tokens tokens = {
         .input = js_get_int(usage, "input_tokens", 0),
         .cached_input = js_get_int(usage, "cached_input_tokens", 0),
+        .cache_write = js_get_int(usage, "cache_write_input_tokens", 0),
         .output = js_get_int(usage, "output_tokens", 0),
     };
-    (void)transcript_tokens(transcript, NULL, tokens);
-    transcript->report = REPORT_SUCCESS;
-    transcript->error[0] = '\0';
-    transcript_turn(transcript, 0);
+    transcript_whole_turn(transcript, &tokens);
+}
+
+/* "Reconnecting... 2/5 (unexpected status 529 ...)": the reason in its brackets. */
+static void on_retry(struct transcript *transcript, const char *message)
+{
+    char why[ADAPTER_NAME_MAX];
+    char *end = NULL;
+    const char *from = strchr(message, '(');
+    struct provider_retry retry = {.why = why};
+    const char *digits = message + strcspn(message, "0123456789(");
+    retry.attempt = strtoll(digits, &end, 10);
+    if (retry.attempt > 0 && *end == '/')
+        retry.attempts_max = strtoll(end + 1, NULL, 10);
+    transcript_copy(why, sizeof why, from != NULL ? from + 1 : message);
+    size_t len = strlen(why);
+    if (from != NULL && len > 0 && why[len - 1] == ')')
+        why[len - 1] = '\0';
+    transcript_retrying(transcript, &retry);
 }
 
 /* The program has no code for a usage limit: its own error events have it in their text. */
 static void on_error(struct transcript *transcript, const char *message)
 {
-    transcript->quota.rejected |= quota_mentioned(message);
-    transcript_failed(transcript, message);
+    if (text_starts(message, "Reconnecting") || strstr(message, "; retrying ") != NULL)
+        on_retry(transcript, message);
+    else
+        transcript_refused(transcript,
+                           &(struct provider_refusal){.text = message, .has_no_status = true});
 }
 
 static void codex_line(struct transcript *transcript, struct str line)
@@ -161,9 +176,10 @@ static void codex_line(struct transcript *transcript, struct str line)
     const char *type = js_get_str(object, "type", "");
     if (text_starts(type, "item."))
         on_item(transcript, js_get(object, "item"), text_same(type, "item.completed"));
-    else if (text_same(type, "turn.completed"))
-        on_turn_completed(transcript, object);
-    else if (text_same(type, "turn.failed"))
+    else if (text_same(type, "turn.completed")) {
+        transcript_succeeded(transcript, NULL);
+        take_usage(transcript, js_get(object, "usage"));
+    } else if (text_same(type, "turn.failed"))
         on_error(transcript, js_str(js_path(object, "error.message"), ""));
     else if (text_same(type, "error"))
         on_error(transcript, js_get_str(object, "message", ""));
@@ -171,4 +187,16 @@ static void codex_line(struct transcript *transcript, struct str line)
         transcript_session(transcript, js_get_str(object, "thread_id", NULL), NULL);
 }
 
-const struct adapter_ops adapter_codex = {.line = codex_line, .turn_is_whole = true};
+static void codex_late_line(struct transcript *transcript, struct str line)
+{
+    CLEANUP(js_freep) struct js *object = transcript_parse(line);
+    if (text_same(js_get_str(object, "type", ""), "turn.completed"))
+        take_usage(transcript, js_get(object, "usage"));
+}
+
+const struct adapter_ops adapter_codex = {
+    .line = codex_line,
+    .late_line = codex_late_line,
+    .turn_is_whole = true,
+    .tells_end = true,
+};

@@ -2,7 +2,7 @@
  * adapter_ndjson.c - agents that print one JSON object a line.
  *
  *     {"type":"tool","name":"edit","status":"started|completed|failed|denied|timed_out",
- *      "summary":"...","toolCallId":"...","arguments":{...},"error":"..."}
+ *      "summary":"...","toolCallId":"...","arguments":{...},"error":"...","exitCode":2}
  *     {"type":"turn","inputTokens":1,"cachedInputTokens":0,"outputTokens":2,"costUsd":0.01,
  *      "model":"..."}                                                               adds up
  *     {"type":"message","text":"..."}
@@ -32,22 +32,21 @@ static void on_tool(struct transcript *transcript, const struct js *object)
                                              .name = js_get_str(object, "name", NULL),
                                              .summary = js_get_str(object, "summary", NULL),
                                              .arguments = js_get(object, "arguments"),
-                                             .error = js_get_str(object, "error", NULL)});
+                                             .error = js_get_str(object, "error", NULL),
+                                             .exit_code = js_get_int(object, "exitCode", 0)});
     }
 }
 
 static void on_turn(struct transcript *transcript, const struct js *object)
 {
-    struct tokens tokens = {
-        .input = js_get_int(object, "inputTokens", 0),
-        .cached_input = js_get_int(object, "cachedInputTokens", 0),
-        .output = js_get_int(object, "outputTokens", 0),
+    struct request_usage request = {
+        .tokens = {.input = js_get_int(object, "inputTokens", 0),
+                   .cached_input = js_get_int(object, "cachedInputTokens", 0),
+                   .output = js_get_int(object, "outputTokens", 0)},
     };
-    const char *model = js_get_str(object, "model", NULL);
-    if (model != NULL)
-        transcript_copy(transcript->usage.model, sizeof transcript->usage.model, model);
+    transcript_model(transcript, js_get_str(object, "model", NULL));
     double before = transcript->usage.cost_usd;
-    (void)transcript_tokens(transcript, NULL, tokens);
+    (void)transcript_tokens(transcript, &request);
     double told = js_num(js_get(object, "costUsd"), -1);
     if (told >= 0)
         transcript->usage.cost_usd = before; /* The agent's own cost overrides our prices. */

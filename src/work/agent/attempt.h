@@ -25,6 +25,7 @@
 #include "forge/forge.h"
 #include "work/agent/adapter.h"
 #include "work/agent/compute.h"
+#include "work/agent/rollout.h"
 #include "work/job/childenv.h"
 #include "work/job/progress.h"
 #include "work/job/step.h"
@@ -50,6 +51,7 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
+    struct rollout rollout;            /* What Codex notes of its requests. */
     bool converses;                    /* It is spoken to on its stdin. */
     enum port_hold hold;               /* As it was passed on to the agent. */
     int64_t end_us;                    /* When its time is up, by clock_mono_us; while held: was. */
@@ -90,6 +92,8 @@ void attempt_check_limits(struct attempt *attempt);
 bool attempt_is_cut(const struct attempt *attempt);
 /* Passes on what people want of the agent by now; returns when to look again. */
 int64_t attempt_steer(struct attempt *attempt);
+/* Messages that the agent has read, if it is not reported yet. */
+void attempt_report_delivered(struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */
 MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
 /* The completion record, and the log as an artifact. */

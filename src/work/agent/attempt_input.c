@@ -7,6 +7,7 @@
 #include "core/run/prompt.h"
 #include "core/run/said.h"
 #include "work/agent/attempt.h"
+#include "work/job/account_env.h"
 #include "work/job/attachments.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
@@ -61,9 +62,11 @@ void attempt_init(struct attempt *attempt, struct step *step)
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
     attempt->transcript.clock = step->site->clock;
+    rollout_init(&attempt->rollout, &attempt->transcript, &attempt->env, attempt->home);
     attempt->transcript.limits = (struct transcript_limits){
         .max_turns = step->input.max_turns,
         .max_budget_usd = step->input.max_budget_usd,
+        .max_tokens = step->input.max_tokens,
         .tools_denied = step->input.config.policy.tools_denied,
         .bound_retries = true,
         .tool_retries = step->input.config.budget.max[BUDGET_TOOL],
@@ -75,6 +78,7 @@ void attempt_release(struct attempt *attempt)
 {
     if (attempt->compute != NULL)
         attempt->compute->release(attempt);
+    rollout_release(&attempt->rollout);
     transcript_release(&attempt->transcript);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
@@ -139,11 +143,17 @@ static bool can_resume(const struct agent_config *agent)
 /* false: the agent logs in with no file that drover knows of. */
 static bool logins_of(const struct attempt *attempt, struct logins *ret)
 {
-    const struct agent_config *agent = &attempt->step->input.config.agent;
-    const char *account = agent->home != NULL ? agent->home : getenv("HOME");
-    if (agent->profile == NULL || agent->profile->logins == NULL || text_empty(account))
+    const struct step_input *input = &attempt->step->input;
+    const struct agent_config *agent = &input->config.agent;
+    const struct agent_profile *profile = agent->profile;
+    if (profile == NULL && input->account.name != NULL)
+        profile = agent_profile_find(input->account.provider);
+    /* The login of drover's own user is not that of an account with variables. */
+    bool own = input->account.env[0] == NULL;
+    const char *account = agent->home != NULL ? agent->home : own ? getenv("HOME") : NULL;
+    if (profile == NULL || profile->logins == NULL || text_empty(account))
         return false;
-    *ret = (struct logins){attempt->home, account, agent->profile->logins};
+    *ret = (struct logins){attempt->home, account, profile->logins};
     return true;
 }
 
@@ -174,8 +184,16 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const struct agent_config *agent = &step->input.config.agent;
+    const struct account_config *account = &step->input.account;
     bool kept = false;
-    const struct homeseed homeseed = {attempt->home, agent->home, &step->site->sandbox};
+    struct logins logins;
+    const char *login = logins_of(attempt, &logins) ? logins.list->path : "-";
+    /* Login and sessions in it are those of the account and the program that it was made for.  A
+       login is never put where another program has been: it may have left links there. */
+    const char *owner = account->name == NULL ? login
+                                              : arena_printf(step->arena, "%s %s %s", account->name,
+                                                             step->input.account_since, login);
+    const struct homeseed homeseed = {attempt->home, agent->home, owner, &step->site->sandbox};
     enum rc rc = homeseed_make(&homeseed, &kept, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
@@ -255,13 +273,16 @@ static enum rc get_token(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-static void make_env(struct attempt *attempt)
+static enum rc make_env(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
     const char *path = sandbox_path(&step->site->sandbox, arena);
     childenv_init(env, step, attempt->home);
+    enum rc rc = account_env_set(&step->input.account, arena, env, err);
+    if (rc != RC_OK)
+        return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
     if (path != NULL)
         childenv_add_path(env, arena, path);
     childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
@@ -280,6 +301,7 @@ static void make_env(struct attempt *attempt)
     childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
     if (attempt->socket != NULL)
         childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
+    return RC_OK;
 }
 
 static void make_argv(struct attempt *attempt)
@@ -310,7 +332,7 @@ enum rc attempt_make_input(struct attempt *attempt, struct err *err)
         rc = get_token(attempt, err);
     if (rc == RC_OK) {
         secrets_add(step_secrets(step), "drover-token", attempt->token);
-        make_env(attempt);
+        rc = make_env(attempt, err);
         make_argv(attempt);
     }
     return rc;

@@ -22,6 +22,33 @@ enum {
     NESTED_BYTES_MAX = 600,
 };
 
+/* It has exited without the record that its format ends with.  Claude Code that is interrupted does
+   so with exit status 0 at times: that is no success. */
+static bool broke_off(const struct attempt *attempt)
+{
+    const struct transcript *transcript = &attempt->transcript;
+    return transcript->ops->tells_end && transcript->session_id[0] != '\0' &&
+           attempt->ended.exit_code == 0;
+}
+
+static enum report report_of(const struct attempt *attempt)
+{
+    struct session_facts facts = {
+        .completion = attempt->record,
+        .adapter = attempt->transcript.report,
+        .exited = attempt->ended.exited && !broke_off(attempt),
+        .exit_code = attempt->ended.exit_code,
+    };
+    return infer_report(&facts);
+}
+
+static const char *report_name(const struct attempt *attempt)
+{
+    static const char *const names[] = {
+        [REPORT_UNKNOWN] = "unknown", [REPORT_SUCCESS] = "success", [REPORT_ERROR] = "error"};
+    return names[report_of(attempt)];
+}
+
 static const char *outcome_name(const struct attempt *attempt)
 {
     switch (attempt->ended.end) {
@@ -38,20 +65,8 @@ static const char *outcome_name(const struct attempt *attempt)
     }
     if (attempt->limit != NULL)
         return attempt->limit;
-    return attempt->transcript.overloaded ? "overloaded" : "ended";
-}
-
-static const char *report_name(const struct attempt *attempt)
-{
-    static const char *const names[] = {
-        [REPORT_UNKNOWN] = "unknown", [REPORT_SUCCESS] = "success", [REPORT_ERROR] = "error"};
-    struct session_facts facts = {
-        .completion = attempt->record,
-        .adapter = attempt->transcript.report,
-        .exited = attempt->ended.exited,
-        .exit_code = attempt->ended.exit_code,
-    };
-    return names[infer_report(&facts)];
+    bool overloaded = attempt->transcript.overloaded && report_of(attempt) != REPORT_SUCCESS;
+    return overloaded ? "overloaded" : "ended";
 }
 
 /* The server decides about forbidden paths by this list: they come first, and none is forgotten

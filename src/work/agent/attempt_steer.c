@@ -5,8 +5,8 @@
  *
  * Messages are read from the server when it has told of one, and once more when the agent is done
  * and its stdin is about to be closed: then a message is another turn.  Each is said once.  It is
- * delivered when the agent's stdin has taken it; one that the agent did not take before it ended
- * stays with the server, for the next attempt.
+ * delivered when the agent has read it; one that it did not read before it ended stays with the
+ * server, for the next attempt.
  */
 #include "core/event_types.h"
 #include "work/agent/attempt.h"
@@ -81,10 +81,10 @@ static void read_messages(struct attempt *attempt)
         attempt->ask_us = clock_mono_us() + ASK_AGAIN_MS * US_PER_MS;
 }
 
-/* Kept until there is room for the event. */
-static void report_delivered(struct attempt *attempt)
+void attempt_report_delivered(struct attempt *attempt)
 {
-    if (attempt->said_seq <= attempt->delivered_seq || attempt->transcript.input.len > 0)
+    if (attempt->said_seq <= attempt->delivered_seq || attempt->child == NULL ||
+        attempt->transcript.input_waits || !compute_input_taken(attempt->child))
         return;
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, STEP_MESSAGE_MAX);
@@ -103,7 +103,7 @@ int64_t attempt_steer(struct attempt *attempt)
     if (step->steer != NULL)
         steer_seen(step->steer);
     set_hold(attempt, steer_hold(step->steer));
-    report_delivered(attempt);
+    attempt_report_delivered(attempt);
     if (!listens(attempt) || !has_news(attempt))
         return INT64_MAX;
     bool closing = attempt->transcript.input_over;

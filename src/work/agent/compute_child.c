@@ -12,6 +12,7 @@
 enum {
     LOG_BYTES_MAX = 63 * 1024 * 1024, /* With our own lines it still fits an artifact. */
     INTERRUPT_MS = 3000,              /* For an agent to say what it has spent. */
+    LINGER_MS = 20000,                /* For an agent that was told all to end by itself. */
 };
 
 static bool on_line(void *ctx, struct str line)
@@ -116,6 +117,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
         .log_bytes_max = LOG_BYTES_MAX,
         .idle_ms = config->timeouts.idle_ms,
         .interrupt_ms = INTERRUPT_MS,
+        .linger_ms = LINGER_MS,
         .stop = step->stop,
         .wake_fd = step->steer != NULL ? step->steer->event_fd : 0,
         .reader = {.ctx = attempt,

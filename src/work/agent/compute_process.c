@@ -12,8 +12,6 @@
  * command was executed at all.  Without the second report the sandbox itself has failed.
  *
  * Without a sandbox the command is our child, and its process group is all that can be reached.
- *
- * Writing to a command that has closed its stdin must not end us: main.c ignores SIGPIPE.
  */
 #include "work/agent/compute_process.h"
 #include "base/clock.h"
@@ -55,7 +53,7 @@ enum stage { STAGE_RUNS, STAGE_ASKED, STAGE_INTERRUPTED, STAGE_TERMINATED, STAGE
 struct session {
     const struct compute_spec *spec;
     struct proc proc;
-    int in_fd; /* Of a live stdin, -1: none, or closed. */
+    struct input input;
     int out_fd, err_fd, status_fd;
     struct gateway *gateway; /* To the hosts of view.egress, or NULL. */
     struct guard guard;
@@ -78,7 +76,7 @@ static void session_release(struct session *session)
     proc_release(&session->proc);
     gateway_stop(session->gateway);
     guard_release(&session->guard);
-    fd_close(session->in_fd);
+    fd_close(session->input.fd);
     fd_close(session->out_fd);
     fd_close(session->err_fd);
     fd_close(session->status_fd);
@@ -165,7 +163,7 @@ static enum rc make_user_ends(const struct session *session, struct ends *ends, 
         return RC_OK;
     uid_t user = run_user_of(spec->view.run_user);
     if (fchown(ends->out, user, (gid_t)user) != 0 || fchown(ends->err, user, (gid_t)user) != 0 ||
-        (session->in_fd >= 0 && fchown(ends->in, user, (gid_t)user) != 0))
+        (session->input.fd >= 0 && fchown(ends->in, user, (gid_t)user) != 0))
         return err_set(err, RC_IO, "IO_ERROR", "cannot hand a pipe over: %s", strerror(errno));
     return run_user_passwd(user, variable(spec->env, "HOME", "/"), &ends->passwd, err);
 }
@@ -175,7 +173,7 @@ static enum rc make_ends(struct session *session, struct ends *ends, struct err 
     const struct compute_spec *spec = session->spec;
     enum rc rc = output_open(&session->output, spec->log_path, spec->log_bytes_max, err);
     if (rc == RC_OK && spec->input.bytes != NULL)
-        rc = make_pipe(1, &session->in_fd, &ends->in, err);
+        rc = make_pipe(1, &session->input.fd, &ends->in, err);
     else if (rc == RC_OK && spec->stdin_path != NULL)
         rc = open_stdin(spec->stdin_path, &ends->in, err);
     if (rc == RC_OK)
@@ -261,20 +259,6 @@ static enum rc start(struct session *session, struct err *err)
 }
 
 /* ---- input and output ---- */
-
-/* Writes what fits; closes stdin when all is written, or when the command has closed it. */
-static void feed(struct session *session)
-{
-    struct buf *bytes = session->spec->input.bytes;
-    if (session->in_fd < 0)
-        return;
-    ssize_t put = bytes->len > 0 ? write(session->in_fd, bytes->data, bytes->len) : 0;
-    if (put > 0)
-        buf_drop(bytes, (size_t)put);
-    bool broken = put < 0 && errno != EAGAIN && errno != EINTR;
-    if (broken || (bytes->len == 0 && *session->spec->input.over))
-        fd_closep(&session->in_fd);
-}
 
 static void begin_stop(struct session *session, enum compute_end why);
 
@@ -391,7 +375,7 @@ static void interrupt(struct session *session, int64_t last_ms)
 
 static void terminate(struct session *session)
 {
-    fd_closep(&session->in_fd);
+    input_close(&session->input);
     signal_group(session, SIGTERM);
     enter_stage(session, STAGE_TERMINATED, COMPUTE_GRACE_MS);
 }
@@ -445,11 +429,17 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* All was told to it: it is to end by itself. */
+static bool lingers(const struct session *session)
+{
+    return session->input.ended && session->spec->linger_ms > 0;
+}
+
 /* When to act even if no descriptor is ready. */
 static int64_t next_us(const struct session *session)
 {
     const struct compute_spec *spec = session->spec;
-    int64_t next = earlier(session->guard_us, session->freeze_us);
+    int64_t next = earlier(earlier(session->guard_us, session->freeze_us), session->input.look_us);
     if (session->stage == STAGE_KILLED)
         return earlier(next, session->stage_us + GONE_WAIT_MS * US_PER_MS);
     if (session->stage != STAGE_RUNS)
@@ -458,6 +448,8 @@ static int64_t next_us(const struct session *session)
         return next;
     if (spec->idle_ms > 0)
         next = earlier(next, session->output_us + spec->idle_ms * US_PER_MS);
+    if (lingers(session))
+        next = earlier(next, session->output_us + spec->linger_ms * US_PER_MS);
     return earlier(next, session->wall_us);
 }
 
@@ -493,11 +485,14 @@ static void check_clocks(struct session *session)
         end_over_limit(session, session->guard.limit, session->guard.text);
     report_refusals(session);
     bool free = session->hold == COMPUTE_FREE;
+    int64_t idle_ms = (now - session->output_us) / US_PER_MS;
     if (spec->stop != NULL && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);
     else if (free && now >= session->wall_us)
         begin_stop(session, COMPUTE_TIMED_OUT);
-    else if (free && spec->idle_ms > 0 && now >= session->output_us + spec->idle_ms * US_PER_MS)
+    else if (free && lingers(session) && idle_ms >= spec->linger_ms)
+        begin_stop(session, COMPUTE_ENDED); /* Some do not end with their stdin. */
+    else if (free && spec->idle_ms > 0 && idle_ms >= spec->idle_ms)
         begin_stop(session, COMPUTE_IDLE_TIMED_OUT);
     session->freeze_us = freeze_tick(&session->freeze, freeze_scope(session), now);
     if (session->stage != STAGE_RUNS && now >= session->stage_us)
@@ -524,9 +519,8 @@ static bool turn(struct session *session, int64_t until_us)
 {
     const struct stop *stop = session->spec->stop;
     check_clocks(session);
-    feed(session);
+    input_feed(&session->input);
     bool runs = session->stage == STAGE_RUNS;
-    bool fed = session->in_fd < 0 || session->spec->input.bytes->len == 0;
     struct pollfd looks[] = {
         {.fd = session->proc.pid_fd, .events = POLLIN},
         {.fd = session->out_fd, .events = POLLIN},
@@ -534,7 +528,7 @@ static bool turn(struct session *session, int64_t until_us)
         {.fd = session->status_fd, .events = POLLIN},
         /* Once requested it would stay readable. */
         {.fd = stop != NULL && runs ? stop->event_fd : -1, .events = POLLIN},
-        {.fd = session->in_fd, .events = fed ? 0 : POLLOUT},
+        {.fd = session->input.fd, .events = input_events(&session->input)},
         {.fd = session->spec->wake_fd > 0 ? session->spec->wake_fd : -1, .events = POLLIN},
     };
     int64_t wake_us = earlier(next_us(session), until_us);
@@ -547,7 +541,7 @@ static bool turn(struct session *session, int64_t until_us)
     if (looks[3].revents)
         take_status(session);
     if (looks[5].revents & (POLLERR | POLLNVAL))
-        fd_closep(&session->in_fd);
+        input_close(&session->input);
     return !looks[0].revents && !given_up(session);
 }
 
@@ -603,6 +597,7 @@ static enum rc finish(struct session *session, struct err *err)
         return err_set(err, RC_IO, "IO_ERROR", "the sandbox does not end");
     drain(session, &session->out_fd);
     drain(session, &session->err_fd);
+    input_look(&session->input);
     output_end(&session->output);
     if (session->output.refused)
         begin_stop(session, COMPUTE_CUT_OFF);
@@ -663,7 +658,6 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
     whole->session = (struct session){
         .spec = &whole->spec,
         .proc = {.pid_fd = -1},
-        .in_fd = -1,
         .out_fd = -1,
         .err_fd = -1,
         .status_fd = -1,
@@ -674,6 +668,7 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
     };
     struct session *session = &whole->session;
     buf_init(&session->status, STATUS_BYTES_MAX);
+    input_init(&session->input, spec->input, -1);
     output_init(&session->output, &whole->spec.reader, spec->secrets);
     session->begin_us = session->output_us = clock_mono_us();
     session->wall_us = spec->wall_ms > 0 ? session->begin_us + spec->wall_ms * US_PER_MS
@@ -700,6 +695,12 @@ void compute_stop(struct compute_session *session, enum compute_end why)
 void compute_hold(struct compute_session *session, enum compute_hold hold)
 {
     set_hold(&session->session, hold);
+}
+
+bool compute_input_taken(const struct compute_session *session)
+{
+    const struct input *input = &session->session.input;
+    return input->taken && input->of.bytes->len == 0;
 }
 
 bool compute_is_paused(const struct compute_session *session)

@@ -20,6 +20,7 @@
 #include "base/rc.h"
 #include "base/str.h"
 #include "core/text/secrets.h"
+#include "work/agent/compute_input.h"
 #include "work/agent/compute_output.h"
 #include "work/job/stop.h"
 #include "work/sandbox/sandbox.h"
@@ -29,12 +30,6 @@
 enum {
     COMPUTE_GRACE_MS = 2000, /* Between TERM and KILL. */
     COMPUTE_WORDS_BYTES = 1000,
-};
-
-/* stdin that is filled while the command runs; its owner adds to `bytes`. */
-struct compute_input {
-    struct buf *bytes; /* Not written yet; NULL: stdin_path. */
-    const bool *over;  /* stdin is closed once there are no bytes. */
 };
 
 struct compute_spec {
@@ -49,6 +44,8 @@ struct compute_spec {
     int64_t wall_ms;               /* 0: none */
     int64_t idle_ms;               /* Without output; 0: none */
     int64_t interrupt_ms;          /* Before TERM, see above; 0: TERM is the first signal. */
+    int64_t linger_ms;             /* Without output after the end of `input`: then it is stopped,
+                                      and has ended all the same; 0: none */
     const struct stop *stop;       /* NULL: no stop can be requested. */
     int wake_fd;                   /* compute_turn returns when it is readable; 0: none. */
     struct compute_reader reader;
@@ -96,6 +93,8 @@ MUST_USE enum rc compute_begin(const struct compute_spec *spec,
 bool compute_turn(struct compute_session *session, int64_t until_us);
 /* Begins its end; the first reason counts. */
 void compute_stop(struct compute_session *session, enum compute_end why);
+/* The command has read all that it was told up to now. */
+bool compute_input_taken(const struct compute_session *session);
 /* Holds it, or lets it go on; one that is being stopped is not held.  While it is held, neither
    wall_ms nor idle_ms counts. */
 enum compute_hold {

@@ -167,7 +167,7 @@ static void take_answer(struct attempt *attempt, struct remote_answer *answer)
     if (answer->status == REMOTE_ACCEPTED)
         lose(attempt, "began_anew", "The remote side lost the session and began it anew.");
     else if (answer->status == REMOTE_RUNNING)
-        transcript_sums(&attempt->transcript);
+        transcript_check(&attempt->transcript);
     else
         take_end(attempt, answer); /* What it used is used: it is not cut off any more. */
     attempt_check_limits(attempt);

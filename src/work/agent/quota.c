@@ -7,6 +7,8 @@
 
 /* Longer than the longest limit that providers have, a month. */
 static const int64_t wait_us_max = 32 * US_PER_DAY;
+/* Until a limit is tried again that should be over by now; clocks may differ. */
+static const int64_t soon_us = US_PER_MINUTE;
 
 static void lower_case(char to[QUOTA_TEXT_MAX], const char *text)
 {
@@ -31,6 +33,8 @@ static const char *const phrases[] = {
     "quota exceeded",
     "insufficient_quota",
     "exceeded your current quota",
+    "exhausted your",
+    "resource_exhausted",
     "5-hour limit reached",
     "weekly limit reached",
     "session limit reached",
@@ -76,9 +80,9 @@ bool quota_mentioned(const char *text)
 
 bool quota_notice(const char *text)
 {
-    static const char *const starts[] = {"Claude AI usage limit reached",
-                                         "Claude usage limit reached", "You've hit your ",
-                                         "5-hour limit reached", "Weekly limit reached"};
+    static const char *const starts[] = {
+        "Claude AI usage limit reached", "Claude usage limit reached", "You've hit your ",
+        "You\u2019ve hit your ",         "5-hour limit reached",       "Weekly limit reached"};
     for (size_t i = 0; i < COUNT_OF(starts); i++) {
         if (text_starts(text, starts[i]))
             return quota_mentioned(text);
@@ -275,12 +279,23 @@ static bool read_time(struct reading *reading)
     return true;
 }
 
-static int64_t to_us(const struct tm *day, bool utc)
+/* Seconds are never printed: the limit holds until the minute is over. */
+static int64_t end_of_minute(const struct tm *day, bool utc)
 {
     struct tm copy = *day;
     copy.tm_isdst = -1;
     time_t seconds = utc ? timegm(&copy) : mktime(&copy);
-    return (int64_t)seconds * US_PER_SECOND;
+    return (int64_t)seconds * US_PER_SECOND + US_PER_MINUTE;
+}
+
+/* A time of day within the last hour, perhaps before midnight, passed while the message was on its
+   way: providers print the date of a reset that is a day away. */
+static bool just_passed(int64_t at_us, int64_t now_us)
+{
+    int64_t ago_us = now_us - at_us;
+    if (ago_us < 0)
+        ago_us += US_PER_DAY;
+    return ago_us >= 0 && ago_us + US_PER_MINUTE < US_PER_HOUR;
 }
 
 static int64_t read_moment(const char *at, int64_t now_us)
@@ -294,13 +309,15 @@ static int64_t read_moment(const char *at, int64_t now_us)
     read_day(&reading);
     if (!read_time(&reading))
         return 0;
-    int64_t at_us = to_us(&reading.tm, utc);
+    int64_t at_us = end_of_minute(&reading.tm, utc);
+    if (!reading.has_day && just_passed(at_us, now_us))
+        return now_us + soon_us;
     if (at_us <= now_us && !reading.has_day) {
-        reading.tm.tm_mday++; /* That time has passed today: tomorrow. */
-        at_us = to_us(&reading.tm, utc);
+        reading.tm.tm_mday++; /* That time has long passed today: tomorrow. */
+        at_us = end_of_minute(&reading.tm, utc);
     } else if (at_us <= now_us && !reading.has_year) {
         reading.tm.tm_year++;
-        at_us = to_us(&reading.tm, utc);
+        at_us = end_of_minute(&reading.tm, utc);
     }
     return sensible(at_us, now_us);
 }

@@ -9,7 +9,8 @@
  *     exceeded retry limit, last status: 429 Too Many Requests
  *
  * A time of day without a zone, and one in a zone other than UTC, is taken in the zone of this
- * machine: the agent that printed it ran here.
+ * machine: the agent that printed it ran here.  It stands for the end of that minute.  One that has
+ * passed within the last hour means soon; an earlier one means tomorrow.
  */
 #ifndef WORK_AGENT_QUOTA_H
 #define WORK_AGENT_QUOTA_H

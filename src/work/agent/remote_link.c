@@ -156,6 +156,11 @@ static void add_limits(struct jw *jw, const struct step_input *input)
         jw_real(jw, input->max_budget_usd);
     else
         jw_null(jw);
+    jw_key(jw, "maxTokens");
+    if (input->max_tokens > 0)
+        jw_int(jw, input->max_tokens);
+    else
+        jw_null(jw);
     jw_kint(jw, "timeoutMs", input->config.timeouts.agent_ms);
     jw_ktime(jw, "runDeadline", input->run_deadline_us);
 }

@@ -20,6 +20,18 @@ void childenv_set(struct childenv *env, struct arena *arena, const char *name, c
     env->entries[env->count++] = entry;
 }
 
+void childenv_unset(struct childenv *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < env->count; i++) {
+        if (strncmp(env->entries[i], name, len) != 0 || env->entries[i][len] != '=')
+            continue;
+        env->entries[i] = env->entries[--env->count];
+        env->entries[env->count] = NULL;
+        return;
+    }
+}
+
 void childenv_add_path(struct childenv *env, struct arena *arena, const char *dir)
 {
     for (size_t i = 0; i < env->count; i++) {

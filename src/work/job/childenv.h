@@ -5,7 +5,7 @@
 #define WORK_JOB_CHILDENV_H
 #include "work/job/step.h"
 
-enum { CHILDENV_MAX = CONFIG_ENV_ALL_MAX + 32 };
+enum { CHILDENV_MAX = CONFIG_ENV_ALL_MAX + ACCOUNT_ENV_MAX + 32 };
 
 struct childenv {
     const char *entries[CHILDENV_MAX]; /* NAME=value, NULL-terminated */
@@ -18,6 +18,7 @@ void childenv_init(struct childenv *env, const struct step *step, const char *ho
 /* The same without those of agent.env: for commands that are not the agent. */
 void childenv_init_bare(struct childenv *env, const struct step *step, const char *home);
 void childenv_set(struct childenv *env, struct arena *arena, const char *name, const char *value);
+void childenv_unset(struct childenv *env, const char *name);
 /* One more directory for programs, after the others. */
 void childenv_add_path(struct childenv *env, struct arena *arena, const char *dir);
 #endif

@@ -104,6 +104,30 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     return rc;
 }
 
+/* The configuration with the agent that the run got: a fallback, and what its account brings. */
+static enum rc read_config(const struct js *payload, struct arena *arena, struct step_input *input,
+                           struct err *err)
+{
+    struct agent_config *agent = &input->config.agent;
+    int64_t fallback = js_get_int(payload, "fallback", 0);
+    const struct js *object = js_get(payload, "account");
+    enum rc rc = object != NULL ? account_config_read(object, &input->account, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = repo_config_decode_for(js_get(payload, "config"), input->account.model, arena,
+                                    &input->config, err);
+    if (rc != RC_OK)
+        return rc;
+    if (fallback > 0)
+        *agent = *repo_config_agent(&input->config, fallback);
+    if (object == NULL)
+        return RC_OK;
+    input->account_since = js_get_str(payload, "accountSince", "");
+    agent->account = input->account.name;
+    if (input->account.home != NULL)
+        agent->home = input->account.home;
+    return RC_OK;
+}
+
 enum rc step_decode(const struct js *payload, struct arena *arena, struct step_input *ret_input,
                     struct err *err)
 {
@@ -126,12 +150,13 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .completed = text_same(js_get_str(payload, "outcome", ""), "completed"),
         .max_turns = js_get_int(payload, "maxTurns", 0),
         .max_budget_usd = js_num(js_get(payload, "maxBudgetUsd"), 0),
+        .max_tokens = js_get_int(payload, "maxTokens", 0),
     };
     enum rc rc = read_id(payload, "taskId", &input.task_id, err);
     if (rc == RC_OK)
         rc = read_id(payload, "runId", &input.run_id, err);
     if (rc == RC_OK)
-        rc = repo_config_decode(js_get(payload, "config"), NULL, arena, &input.config, err);
+        rc = read_config(payload, arena, &input, err);
     if (rc == RC_OK)
         rc = read_refs(payload, &input, err);
     if (rc == RC_OK)

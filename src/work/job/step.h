@@ -20,6 +20,7 @@
 #include "base/id.h"
 #include "base/js.h"
 #include "base/jw.h"
+#include "core/config/account_config.h"
 #include "core/config/repo_config.h"
 #include "core/step_kind.h"
 #include "forge/forge.h"
@@ -45,7 +46,9 @@ struct step_input {
     int64_t run_no;
     int64_t attempt; /* Of the agent, from 1. */
     const char *repository;
-    struct repo_config config;
+    struct repo_config config;     /* agent: the one that the run got, with its account's. */
+    struct account_config account; /* Of the provider, as configured; without a name: none. */
+    const char *account_since;     /* Changes when the agent's home must be made anew. */
     const char *target_branch, *branch, *base_commit;
     const char *title; /* Of the pull request. */
     const char *description;
@@ -53,6 +56,7 @@ struct step_input {
     const char *scope[STEP_SCOPE_MAX + 1];
     int64_t max_turns;     /* Left of the run's; 0: no limit */
     double max_budget_usd; /* The same. */
+    int64_t max_tokens;    /* The same: input and output. */
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
     const char *plan_sha256;
     const char *step;          /* Its name in the blueprint. */

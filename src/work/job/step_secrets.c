@@ -3,6 +3,7 @@
  * names.
  */
 #include "work/job/step_secrets.h"
+#include "work/job/account_env.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ struct secrets *step_secrets(struct step *step)
     if (step->secrets == NULL) {
         struct secrets *secrets = arena_alloc(step->arena, sizeof *secrets);
         repo_secrets(&step->input.config, step->arena, secrets);
+        account_secrets(&step->input.account, step->arena, secrets);
         step->secrets = secrets;
     }
     return step->secrets;

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MARK_BYTES_MAX = PATH_MAX + 64 };
+enum { MARK_BYTES_MAX = PATH_MAX + 300 };
 
 struct copier {
     const char *seed; /* For messages. */
@@ -224,7 +224,8 @@ enum rc homeseed_make(const struct homeseed *homeseed, bool *ret_kept, struct er
     const char *home = homeseed->home, *seed = homeseed->seed;
     const char *part = arena_printf(&arena, "%s.part", home);
     const char *mark = arena_printf(&arena, "%s.boot", home);
-    const char *wanted = arena_printf(&arena, "%s %s", boot_id(), seed != NULL ? seed : "-");
+    const char *wanted = arena_printf(&arena, "%s %s %s", boot_id(), seed != NULL ? seed : "-",
+                                      homeseed->owner != NULL ? homeseed->owner : "-");
     *ret_kept = file_exists(home) && is_current(mark, wanted);
     if (*ret_kept)
         return RC_OK;

@@ -13,11 +13,12 @@ enum { HOMESEED_ENTRIES_MAX = 100000, HOMESEED_DEPTH_MAX = 64 };
 #define HOMESEED_BYTES_MAX (INT64_C(1) << 30)
 
 /* Makes the directory home, mode 0700, from seed; nothing when it is there already, was made in
-   this boot and of the same seed: home.boot, beside it, has both.  seed NULL: empty.  *ret_kept: it
-   was there.  RC_INVALID: seed is no directory, holds or lies in what the sandbox hides, or is too
-   large. */
+   this boot, of the same seed and for the same owner: home.boot, beside it, has all three.  seed
+   NULL: empty.  *ret_kept: it was there.  RC_INVALID: seed is no directory, holds or lies in what
+   the sandbox hides, or is too large. */
 struct homeseed {
     const char *home, *seed;
+    const char *owner; /* At most 200 bytes, or NULL. */
     const struct sandbox *sandbox;
 };
 MUST_USE enum rc homeseed_make(const struct homeseed *homeseed, bool *ret_kept, struct err *err);

@@ -69,7 +69,11 @@ static enum rc watch(struct attempt *attempt, struct err *err)
             compute->stop(attempt, why);
         }
         until_us = earlier(until_us, snapshot_thread_tick(attempt->snapshots, &attempt->progress));
+        until_us = earlier(until_us, rollout_look(&attempt->rollout));
+        attempt_check_limits(attempt);
         until_us = earlier(until_us, progress_tick(&attempt->progress, clock_mono_us()));
+        until_us = earlier(until_us, rollout_look(&attempt->rollout));
+        attempt_check_limits(attempt);
         if (attempt->limit != NULL && !stopping)
             until_us = earlier(until_us, attempt->cut_us);
         if (!stopping && attempt->hold == PORT_HOLD_NONE)
@@ -85,6 +89,9 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
     enum rc rc = attempt->compute->start(attempt, err);
     if (rc == RC_OK)
         rc = watch(attempt, err);
+    attempt_report_delivered(attempt);
+    rollout_finish(&attempt->rollout);
+    attempt_check_limits(attempt);
     /* A result has the sums too; one that was stopped has no result. */
     progress_finish(&attempt->progress);
     if (rc == RC_OK && attempt->ended.end == COMPUTE_STOPPED)

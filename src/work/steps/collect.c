@@ -37,7 +37,8 @@ static void take_record(struct attempt *attempt, const struct js *record)
     transcript_copy(transcript->error, sizeof transcript->error, js_get_str(record, "error", ""));
     if (given != NULL && sha256_text_valid(given))
         attempt->given_sha256 = given;
-    if (text_same(outcome, "turn_limit") || text_same(outcome, "budget_limit")) {
+    if (text_same(outcome, CUT_TURN_LIMIT) || text_same(outcome, CUT_BUDGET_LIMIT) ||
+        text_same(outcome, CUT_TOKEN_LIMIT)) {
         attempt->limit = outcome;
         attempt->ended.end = COMPUTE_CUT_OFF;
     }

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/text/redact.h"
+#include "forge/origin_access.h"
 #include "work/job/step_secrets.h"
 #include "work/tree/mirror.h"
 #include <stdlib.h>
@@ -101,8 +102,11 @@ static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
                       "The repository wants a credential: name a variable of the worker's "
                       "environment in credentials.forge, and retry. %s",
                       words);
-    else
+    else {
+        struct git git = step_git(step);
         text_copy(err->text, sizeof err->text, words);
+        (void)!origin_explain(&git, step->input.config.url, rc, err);
+    }
     bool refused = rc == RC_UNAUTHORIZED;
     return step_fail(
         step, rc, err,

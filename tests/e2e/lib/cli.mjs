@@ -3,18 +3,18 @@ import { execFile, spawn } from 'node:child_process';
 import { BIN, plainEnv } from './server.mjs';
 import { PATIENCE_MS } from './wait.mjs';
 
-// Starts the program; `ended` resolves with {code, out, err}.
-export function launch(args, env, stdin = 'ignore') {
+// Starts the program, in the directory; `ended` resolves with {code, out, err}.
+export function launch(args, env, stdin = 'ignore', cwd = undefined) {
     return watchChild(spawn(BIN, args,
-        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: [stdin, 'pipe', 'pipe'] }));
+        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: [stdin, 'pipe', 'pipe'], cwd }));
 }
 
 // The same on a terminal of that size.  What is written to child.stdin is typed there.
-export function launchOnTerminal(args, env, { rows = 24, columns = 80 } = {}) {
+export function launchOnTerminal(args, env, { rows = 24, columns = 80, cwd } = {}) {
     const words = [BIN, ...args].map((word) => `'${word}'`).join(' ');
     const script = `stty rows ${rows} cols ${columns}; exec ${words}`;
     return watchChild(spawn('script', ['-qec', script, '/dev/null'],
-        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: ['pipe', 'pipe', 'pipe'] }));
+        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: ['pipe', 'pipe', 'pipe'], cwd }));
 }
 
 function watchChild(child) {

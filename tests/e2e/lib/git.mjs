@@ -52,15 +52,22 @@ export function makeOrigin(dir, name, files = FILES) {
     return origin;
 }
 
-function commitAll(seed, origin, files) {
-    mkdirSync(seed, { recursive: true });
-    git(seed, 'init', '--quiet', '--initial-branch=main');
-    for (const [path, text] of Object.entries(files)) {
-        mkdirSync(join(seed, path, '..'), { recursive: true });
-        writeFileSync(join(seed, path), text, { mode: path.endsWith('.sh') ? 0o755 : 0o644 });
+// A plain checkout with one commit on main; with files that are missing, none.
+export function makeCheckout(dir, files = FILES, branch = 'main') {
+    mkdirSync(dir, { recursive: true });
+    git(dir, 'init', '--quiet', `--initial-branch=${branch}`);
+    for (const [path, text] of Object.entries(files ?? {})) {
+        mkdirSync(join(dir, path, '..'), { recursive: true });
+        writeFileSync(join(dir, path), text, { mode: path.endsWith('.sh') ? 0o755 : 0o644 });
     }
-    git(seed, 'add', '--all');
-    git(seed, 'commit', '--quiet', '--message=first');
+    if (!files) return dir;
+    git(dir, 'add', '--all');
+    git(dir, 'commit', '--quiet', '--message=first');
+    return dir;
+}
+
+function commitAll(seed, origin, files) {
+    makeCheckout(seed, files);
     git(seed, 'clone', '--quiet', '--bare', seed, origin);
     rmSync(seed, { recursive: true });
 }

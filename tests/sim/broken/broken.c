@@ -17,11 +17,13 @@
  *   rate         a queue's rate is never used up
  *   length       nothing ever waits in a queue
  *   parked       no account is ever seen to be parked
+ *   homes        no account is ever seen to have a run
  *   undo         a command of a rolled-back transaction keeps the answer that was made for it
  *   turn         a node that has lost its turn at the timers goes on
  *   takeover     the timers stay with their first holder, whatever becomes of it
  */
 #include "control/commit/command.h"
+#include "control/run/account_view.h"
 #include "core/queue/bucket.h"
 #include "core/queue/job.h"
 #include "core/run/admission.h"
@@ -63,12 +65,18 @@ int64_t __real_bucket_take(const struct bucket_rule *rule, struct bucket *bucket
                            int64_t want);
 int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
                            int64_t want);
-enum rc __real_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
-                                    struct arena *arena, struct account_row **ret_rows,
-                                    size_t *ret_count, struct err *err);
-enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
-                                    struct arena *arena, struct account_row **ret_rows,
-                                    size_t *ret_count, struct err *err);
+enum rc __real_accounts_state_list(struct db *db, int64_t now_us, int64_t limit,
+                                   struct arena *arena, struct account_row **ret_rows,
+                                   size_t *ret_count, struct err *err);
+enum rc __wrap_accounts_state_list(struct db *db, int64_t now_us, int64_t limit,
+                                   struct arena *arena, struct account_row **ret_rows,
+                                   size_t *ret_count, struct err *err);
+enum rc __real_account_view_runs(struct context *ctx, const char *name, int64_t *ret_runs);
+enum rc __wrap_account_view_runs(struct context *ctx, const char *name, int64_t *ret_runs);
+enum rc __real_accounts_runs_but(struct db *db, const char *name, const struct id *run_id,
+                                 int64_t *ret_runs, struct err *err);
+enum rc __wrap_accounts_runs_but(struct db *db, const char *name, const struct id *run_id,
+                                 int64_t *ret_runs, struct err *err);
 enum rc __real_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                         struct job_row **ret_rows, size_t *ret_count, struct err *err);
 enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
@@ -130,9 +138,16 @@ enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *
     return rc;
 }
 
+/* Without an account a run cannot start at all. */
 enum admission_check __wrap_admission_start(const struct start_facts *facts)
 {
-    return breaks("limits") ? ADMISSION_PASSED : __real_admission_start(facts);
+    static const enum admission_check kept[] = {CHECK_ACCOUNT, CHECK_QUOTA, CHECK_REPORTED_QUOTA};
+    if (!breaks("limits"))
+        return __real_admission_start(facts);
+    struct start_facts rest = {0};
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        rest.of[kept[i]] = facts->of[kept[i]];
+    return __real_admission_start(&rest);
 }
 
 enum rc __wrap_jobs_insert(struct db *db, const struct job_row *row, struct err *err)
@@ -204,13 +219,30 @@ int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket
     return breaks("rate") ? want : __real_bucket_take(rule, bucket, now_us, want);
 }
 
-enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
-                                    struct arena *arena, struct account_row **ret_rows,
-                                    size_t *ret_count, struct err *err)
+enum rc __wrap_accounts_state_list(struct db *db, int64_t now_us, int64_t limit,
+                                   struct arena *arena, struct account_row **ret_rows,
+                                   size_t *ret_count, struct err *err)
 {
-    enum rc rc = __real_accounts_parked_list(db, now_us, limit, arena, ret_rows, ret_count, err);
+    enum rc rc = __real_accounts_state_list(db, now_us, limit, arena, ret_rows, ret_count, err);
     if (breaks("parked"))
         *ret_count = 0;
+    return rc;
+}
+
+enum rc __wrap_account_view_runs(struct context *ctx, const char *name, int64_t *ret_runs)
+{
+    enum rc rc = __real_account_view_runs(ctx, name, ret_runs);
+    if (breaks("homes"))
+        *ret_runs = 0;
+    return rc;
+}
+
+enum rc __wrap_accounts_runs_but(struct db *db, const char *name, const struct id *run_id,
+                                 int64_t *ret_runs, struct err *err)
+{
+    enum rc rc = __real_accounts_runs_but(db, name, run_id, ret_runs, err);
+    if (breaks("homes"))
+        *ret_runs = 0;
     return rc;
 }
 

@@ -178,6 +178,20 @@ static const struct {
     {"frobnicate", CLI_USAGE, "drover help lists the commands"},
     {"repo", CLI_USAGE, "repo add"},
     {"repo ad", CLI_USAGE, "Did you mean: drover repo add"},
+    {"rpo add a/b", CLI_USAGE, "Did you mean: drover repo add"},
+    {"rpeo lst", CLI_USAGE, "Did you mean: drover repo list"},
+    {"repo ls", CLI_USAGE, "Did you mean: drover repo list"},
+    {"repos", CLI_USAGE, "Did you mean: drover repo\n"},
+    {"repo frobnicate", CLI_USAGE, "After repo there may be: add, list, show"},
+    {"sumbit fix it", CLI_USAGE, "Did you mean: drover submit"},
+    {"taks --limit 3", CLI_USAGE, "Did you mean: drover tasks"},
+    {"help sumbit", CLI_USAGE, "Did you mean: drover submit"},
+    {"help rpo add", CLI_USAGE, "Did you mean: drover repo add"},
+    {"frobnicate it", CLI_USAGE, "drover help lists the commands"},
+    {"tasks --limt 3", CLI_USAGE, "no option --limt (did you mean --limit?)"},
+    {"tasks --lmit=3", CLI_USAGE, "no option --lmit (did you mean --limit?)"},
+    {"tasks -limit 3", CLI_USAGE, "no option -limit (did you mean --limit?)"},
+    {"tasks --frobnicate", CLI_USAGE, "no option --frobnicate\n"},
     {"repo --help", CLI_DONE, "repo add"},
     {"help repo", CLI_DONE, "repo add"},
     {"help repo add", CLI_DONE, "usage: drover repo add"},
@@ -355,13 +369,22 @@ END_TEST
 
 START_TEST(typing_errors_lead_to_the_command_that_was_meant)
 {
-    static const char *const table[][2] = {
-        {"sumbit", "submit"}, {"taks", "tasks"},         {"cancle", "cancel"}, {"evnts", "events"},
-        {"docter", "doctor"}, {"repo lst", "repo list"}, {"xyzzy", NULL},      {"q", NULL},
+    static const struct {
+        const char *first, *second, *want;
+    } table[] = {
+        {"sumbit", NULL, "submit"},      {"taks", NULL, "tasks"},
+        {"cancle", NULL, "cancel"},      {"evnts", NULL, "events"},
+        {"docter", NULL, "doctor"},      {"repo", "lst", "repo list"},
+        {"rpo", "lst", "repo list"},     {"isue", "clsoe", "issue close"},
+        {"sumbit", "fix", "submit"},     {"repos", NULL, "repo"},
+        {"schedules", NULL, "schedule"}, {"xyzzy", NULL, NULL},
+        {"xyzzy", "add", NULL},          {"q", NULL, NULL},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
-        const char *close = cli_closest(table[i][0]);
-        ck_assert_msg(text_same(close, table[i][1]), "%s: %s", table[i][0], close);
+        char close[CLI_NAME_BYTES];
+        bool found = cli_closest(table[i].first, table[i].second, close);
+        ck_assert_msg(text_same(found ? close : NULL, table[i].want), "%s %s: %s", table[i].first,
+                      table[i].second, close);
     }
 }
 END_TEST

@@ -27,6 +27,26 @@ START_TEST(the_defaults_are_good)
 }
 END_TEST
 
+static void check_stops(const struct committer_limits *limits)
+{
+    ck_assert(limits->cost_per_day_stops);
+    ck_assert_int_eq(limits->subtask_depth, 2);
+    ck_assert_int_eq(limits->subtasks_per_task, 3);
+    ck_assert_int_eq(limits->subtasks_per_tree, 4);
+}
+
+static void check_sinks(const struct server_options *options)
+{
+    ck_assert_uint_eq(options->sinks.count, 2); /* In order of name. */
+    ck_assert_str_eq(options->sinks.items[0].name, "all");
+    ck_assert(!options->sinks.items[0].from_end);
+    ck_assert(sink_wants(&options->sinks.items[0], "agent.task.accepted"));
+    ck_assert_str_eq(options->sinks.items[1].name, "runs");
+    ck_assert(options->sinks.items[1].from_end);
+    ck_assert(sink_wants(&options->sinks.items[1], "agent.run.started"));
+    ck_assert(!sink_wants(&options->sinks.items[1], "agent.task.accepted"));
+}
+
 START_TEST(a_file_says_all_there_is_to_say)
 {
     static const char text[] =
@@ -34,7 +54,8 @@ START_TEST(a_file_says_all_there_is_to_say)
         "log: {level: warn, format: json}\nsandbox: none\n"
         "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
         "         maxActiveRunsPerWorkspace: 9, sandboxes: 8, costPerDayUsd: 2.5,\n"
-        "         costPerRunUsd: 0.5,\n"
+        "         costPerRunUsd: 0.5, costPerDayAction: stop,\n"
+        "         subtaskDepth: 2, subtasksPerTask: 3, subtasksPerTree: 4,\n"
         "         taskTypes: {upgrade: 2, style: 1},\n"
         "         bodyBytes: 4096, connections: 5, requestSeconds: 6, keepDays: 3,\n"
         "         socketConnections: 7, streams: 30, streamBytes: 2000000,\n"
@@ -51,14 +72,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     enum rc rc = server_config_parse(STR(text), &arena, &options, &err);
     ck_assert_msg(rc == RC_OK, "%s", err.text);
     ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
-    ck_assert_uint_eq(options.sinks.count, 2); /* In order of name. */
-    ck_assert_str_eq(options.sinks.items[0].name, "all");
-    ck_assert(!options.sinks.items[0].from_end);
-    ck_assert(sink_wants(&options.sinks.items[0], "agent.task.accepted"));
-    ck_assert_str_eq(options.sinks.items[1].name, "runs");
-    ck_assert(options.sinks.items[1].from_end);
-    ck_assert(sink_wants(&options.sinks.items[1], "agent.run.started"));
-    ck_assert(!sink_wants(&options.sinks.items[1], "agent.task.accepted"));
+    check_sinks(&options);
     ck_assert_str_eq(options.listen, "[::1]:0");
     ck_assert(options.allow_remote);
     ck_assert_str_eq(options.data_dir, "/srv/d");
@@ -74,6 +88,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.limits.sandboxes, 8);
     ck_assert_int_eq(options.limits.cost_per_day_microusd, 2500000);
     ck_assert_int_eq(options.limits.cost_per_run_microusd, 500000);
+    check_stops(&options.limits);
     ck_assert_uint_eq(options.limits.task_type_count, 2);
     ck_assert_str_eq(options.limits.task_types[0].name, "upgrade");
     ck_assert_int_eq(options.limits.task_types[0].max, 2);
@@ -110,7 +125,8 @@ START_TEST(defaults_are_a_repository_without_a_url)
          "{\"agent\":{\"compute\":\"pull\",\"queue\":\"q\"}}", NULL},
         {"defaults: []", NULL, "defaults"},
         {"defaults: {url: /x}", NULL, "defaults.url"},
-        {"defaults: {limits: {maxTurns: 0}}", NULL, "defaults.limits.maxTurns"},
+        {"defaults: {limits: {maxTurns: 501}}", NULL, "defaults.limits.maxTurns"},
+        {"defaults: {limits: {maxTurns: 0}}", "{\"limits\":{\"maxTurns\":0}}", NULL},
         {"defaults: {agent: {egress: ['a b']}}", NULL, "defaults.agent.egress[0]"},
         {"defaults: {verify: [{name: a}]}", NULL, "defaults.verify[0].command"},
     };
@@ -214,6 +230,10 @@ static const struct {
     {"limits: {bodyBytes: 1}", RC_INVALID, "limits.bodyBytes"},
     {"limits: {frob: 1}", RC_INVALID, "limits.frob"},
     {"limits: {costPerDayUsd: -1}", RC_INVALID, "limits.costPerDayUsd"},
+    {"limits: {costPerDayAction: pause}", RC_INVALID, "limits.costPerDayAction"},
+    {"limits: {subtaskDepth: 9}", RC_INVALID, "limits.subtaskDepth"},
+    {"limits: {subtasksPerTask: 0}", RC_INVALID, "limits.subtasksPerTask"},
+    {"limits: {subtasksPerTree: 1}", RC_INVALID, "limits.subtasksPerTree"},
     {"limits: {costPerRunUsd: x}", RC_INVALID, "limits.costPerRunUsd"},
     {"limits: {sandboxes: many}", RC_INVALID, "limits.sandboxes"},
     {"limits: {taskTypes: 3}", RC_INVALID, "limits.taskTypes"},

@@ -54,7 +54,7 @@ START_TEST(every_layer_counts)
         struct repo_layers layers;
         int64_t max_turns;
     } cases[] = {
-        {{.repository = STR("{\"url\":\"/x\"," AGENT "}")}, 0},
+        {{.repository = STR("{\"url\":\"/x\"," AGENT "}")}, 100},
         {{.repository = STR("{\"url\":\"/x\"," AGENT "}"),
           .platform = STR("{\"limits\":{\"maxTurns\":5}}")},
          5},

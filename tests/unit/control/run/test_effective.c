@@ -129,7 +129,7 @@ START_TEST(a_retry_keeps_the_limits_that_the_task_asked_for)
 END_TEST
 
 /* A removed limit is gone, and the agent that leases its work is told the same. */
-START_TEST(a_retry_without_configured_limits_has_none)
+START_TEST(a_retry_without_configured_limits_has_the_default_of_turns)
 {
     open_with("");
     lab_far_repository(&lab, "acme/far", LIMITS_3);
@@ -140,7 +140,7 @@ START_TEST(a_retry_without_configured_limits_has_none)
     lab_step(&lab, "hydrate", RESULT_HYDRATE);
     struct job_row *jobs = NULL;
     ck_assert_uint_eq(lab_lease(&lab, "far", "w", &jobs), 1);
-    ck_assert_ptr_null(strstr(str_dup(&lab.arena, jobs[0].payload), "maxTurns"));
+    ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, jobs[0].payload), "\"maxTurns\":100,"));
     ck_assert_ptr_null(strstr(str_dup(&lab.arena, jobs[0].payload), "maxBudgetUsd"));
 }
 END_TEST
@@ -209,7 +209,7 @@ Suite *effective_suite(void)
     tcase_add_test(tcase, a_later_change_does_not_touch_the_snapshot);
     tcase_add_test(tcase, a_retry_takes_the_limits_that_are_configured_now);
     tcase_add_test(tcase, a_retry_keeps_the_limits_that_the_task_asked_for);
-    tcase_add_test(tcase, a_retry_without_configured_limits_has_none);
+    tcase_add_test(tcase, a_retry_without_configured_limits_has_the_default_of_turns);
     tcase_add_test(tcase, limits_of_the_defaults_hold_runs_back);
     tcase_add_test(tcase, layers_that_do_not_go_together_refuse_the_task);
     tcase_add_test(tcase, layers_that_do_not_go_together_any_more_hold_up_nobody);

@@ -18,7 +18,7 @@ static struct id run_id;
     "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"}" LAB_VERIFY   \
     ","                                                                                           \
     "\"timeouts\":{\"runMs\":" run_ms ",\"agentMs\":100000,\"idleMs\":30000,\"cancelMs\":10000}," \
-    "\"limits\":{\"maxTurns\":5,\"maxBudgetUsd\":2}}"
+    "\"limits\":{\"maxTurns\":5,\"maxBudgetUsd\":2,\"maxTokens\":1000}}"
 
 static void open_with(const char *config)
 {
@@ -88,6 +88,9 @@ static bool report(const struct job_row *job, const char *events)
     return lab_progress(&lab, job, events).cancel;
 }
 
+#define TOKENS(in, out)                                                                   \
+    "[{\"type\":\"agent.model.turn.completed\",\"data\":{\"turns\":1,\"inputTokens\":" in \
+    ",\"outputTokens\":" out "}}]"
 #define TURNS(turns, usd)                                                                          \
     "[{\"type\":\"agent.model.turn.completed\",\"data\":{\"turns\":" turns ",\"costUsd\":" usd "}" \
     "}"                                                                                            \
@@ -190,6 +193,7 @@ static const struct {
 } cuts[] = {
     {TURNS("5", "0"), TURNS("6", "0"), "turn_limit", "max_turns_exceeded"},
     {TURNS("1", "2"), TURNS("2", "2.01"), "budget_limit", "max_budget_exceeded"},
+    {TOKENS("990", "10"), TOKENS("990", "11"), "token_limit", "max_tokens_exceeded"},
 };
 
 static void cut_off(int i)
@@ -210,7 +214,7 @@ static void collect(int i, const char *pr)
                             cuts[i].outcome, pr));
 }
 
-START_TEST(past_its_turns_or_money_it_is_cut_off)
+START_TEST(past_its_turns_money_or_tokens_it_is_cut_off)
 {
     cut_off(_i);
     expect(RUN_RUNNING, NULL);
@@ -325,7 +329,7 @@ Suite *pull_limits_suite(void)
     tcase_add_test(tc, what_it_does_once_it_was_asked_does_not_count);
     tcase_add_test(tc, the_next_agent_has_all_of_the_time);
     tcase_add_test(tc, a_server_that_was_away_gives_everybody_time_to_report);
-    tcase_add_loop_test(tc, past_its_turns_or_money_it_is_cut_off, 0, (int)COUNT_OF(cuts));
+    tcase_add_loop_test(tc, past_its_turns_money_or_tokens_it_is_cut_off, 0, (int)COUNT_OF(cuts));
     tcase_add_loop_test(tc, cut_off_with_its_pull_request_open_it_is_done, 0, (int)COUNT_OF(cuts));
     tcase_add_test(tc, one_that_completes_before_it_is_cut_off_is_done);
     tcase_add_test(tc, a_cancellation_outranks_a_limit);

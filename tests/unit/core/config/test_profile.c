@@ -74,7 +74,7 @@ START_TEST(every_row_is_whole)
     const struct agent_profile *profile;
     for (size_t i = 0; (profile = agent_profile_at(i)) != NULL; i++) {
         ck_assert_ptr_eq(agent_profile_find(profile->name), profile);
-        ck_assert(!text_empty(profile->title));
+        ck_assert(!text_empty(profile->title) && !text_empty(adapter_name(profile->adapter)));
         ck_assert_uint_le(count_of(profile->env) + count_of(profile->credentials),
                           CONFIG_ENV_ALL_MAX - CONFIG_ENV_MAX);
         check_env(profile->env, true);
@@ -176,6 +176,7 @@ START_TEST(the_profile_gives_what_the_repository_does_not)
          "api.openai.com:443 chatgpt.com:443 auth.openai.com:443",
          "MINE OPENAI_API_KEY=x=y E= CODEX_API_KEY"},
         {"use: ndjson, command: [a]", ADAPTER_NDJSON, "a", "", "", ""},
+        {"use: acp, command: [a]", ADAPTER_ACP, "a", "", "", ""},
         {"command: [a, 'x{model}y{model}'], model: m", ADAPTER_NONE, "a xmym", "", "", ""},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -213,6 +214,7 @@ START_TEST(a_model_is_told_or_known_not_to_be)
         {"use: claude, model: m", true},
         {"use: claude, command: [a], model: m", false},
         {"compute: pull, model: m", true},
+        {"use: acp, command: [a], model: m", true},
         {"compute: remote, remote: {url: 'http://h/'}, model: m", true},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

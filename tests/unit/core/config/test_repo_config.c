@@ -146,16 +146,45 @@ START_TEST(a_small_document_gets_the_defaults)
     ck_assert_ptr_null(config.rules.forbidden[0]);
     ck_assert_int_eq(config.approval, APPROVAL_AUTO);
     ck_assert_int_eq(config.limits.max_active_runs, 0);
-    ck_assert_int_eq(config.limits.max_turns, 0);
+    ck_assert_int_eq(config.limits.max_turns, 100);
+    ck_assert_int_eq(config.limits.max_tokens, 0);
     ck_assert_int_eq(config.limits.max_budget_microusd, 0);
     ck_assert_int_eq(config.limits.max_patch_bytes, 10 * 1024 * 1024);
     ck_assert_int_eq(config.budget.max[BUDGET_AGENT], 3);
+    ck_assert_int_eq(config.budget.wall_us_max, INT64_C(8) * 3600000000);
     ck_assert_int_eq(config.timeouts.run_ms, 8 * 3600000);
     ck_assert_int_eq(config.timeouts.queue_ms, 0);
     ck_assert_int_eq(config.timeouts.approval_ms, 24 * 3600000);
     ck_assert_int_eq(config.timeouts.cancel_ms, 30000);
     ck_assert_ptr_null(config.prompt.system);
     ck_assert_int_eq(config.prompt.token_budget, 100000);
+}
+END_TEST
+
+START_TEST(a_limit_is_given_up_by_name_only)
+{
+    static const struct {
+        const char *more;
+        int64_t turns, tokens, wall_ms;
+    } rows[] = {
+        {"limits: {maxTurns: 0}", 0, 0, 8 * 3600000},
+        {"limits: {maxTurns: 500, maxTokens: 1000}", 500, 1000, 8 * 3600000},
+        /* Time to try again is that of the run, unless it is given. */
+        {"timeouts: {runMs: 5000}", 100, 0, 5000},
+        {"timeouts: {runMs: 5000}, retries: {wallClockMs: 9000}", 100, 0, 9000},
+        {"retries: {wallClockMs: 0}, timeouts: {runMs: 5000}", 100, 0, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        CLEANUP(js_freep) struct js *tree = NULL;
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct repo_config config;
+        const char *yaml = arena_printf(&arena, "{url: /srv/x.git, agent: {command: [a]}, %s}",
+                                        rows[i].more);
+        ck_assert_int_eq(decode(yaml, &tree, &arena, &config, NULL), RC_OK);
+        ck_assert_int_eq(config.limits.max_turns, rows[i].turns);
+        ck_assert_int_eq(config.limits.max_tokens, rows[i].tokens);
+        ck_assert_int_eq(config.budget.wall_us_max, rows[i].wall_ms * 1000);
+    }
 }
 END_TEST
 
@@ -320,7 +349,9 @@ static const struct {
      "secrets"},
     {"{" OK_TOP "policy: {approval: sometimes}}", "policy.approval", "INVALID_FIELD",
      "auto, always, never"},
-    {"{" OK_TOP "limits: {maxTurns: 0}}", "limits.maxTurns", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "limits: {maxTurns: -1}}", "limits.maxTurns", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "retries: {overloads: 101}}", "retries.overloads", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "limits: {maxTokens: 0}}", "limits.maxTokens", "INVALID_FIELD", "between"},
     {"{" OK_TOP "limits: {maxTurns: 501}}", "limits.maxTurns", "INVALID_FIELD", "between"},
     {"{" OK_TOP "limits: {maxBudgetUsd: 0.001}}", "limits.maxBudgetUsd", "INVALID_FIELD",
      "between"},
@@ -504,6 +535,7 @@ Suite *repo_config_suite(void)
     tcase_add_test(tc, accounts_and_prices_have_defaults);
     tcase_add_test(tc, rules_limits_and_times_are_understood);
     tcase_add_test(tc, a_small_document_gets_the_defaults);
+    tcase_add_test(tc, a_limit_is_given_up_by_name_only);
     tcase_add_test(tc, the_url_may_come_from_beside);
     tcase_add_test(tc, the_documents_url_wins);
     tcase_add_loop_test(tc, what_is_wrong_is_refused_by_name, 0, (int)COUNT_OF(refusals));

@@ -213,7 +213,7 @@ static const struct {
     {"agent.adapter", "'cluade'",
      "agent.adapter: \"cluade\" is not known; allowed: none, ndjson, claude, codex, gemini, "
      "copilot, "
-     "cursor, opencode, goose, amp, text (did you mean claude?)"},
+     "cursor, opencode, goose, amp, text, acp (did you mean claude?)"},
     {"agent.command", "[]", "agent.command: must not be empty"},
     {"agent.command", "'true'", "agent.command: must be an array, not a string"},
     {"agent.command", "['a',1]", "agent.command[1]: must be a string, not an integer"},

@@ -13,7 +13,7 @@ struct sketch {
     int64_t used, limit;
     int64_t tokens, max_tokens;
     enum run_status status;
-    bool stopping;
+    bool stopping, still;
     char task; /* 0: as name */
     int64_t deadline_us;
 };
@@ -47,6 +47,7 @@ static struct budget_tree draw(const struct sketch *sketches)
             .parent_run_id = id_for(s->parent),
             .status = s->status,
             .stopping = s->stopping,
+            .still = s->still,
             .used = {s->used, s->tokens},
             .limit = {s->limit, s->max_tokens},
             .work_us = s->used,
@@ -282,7 +283,7 @@ static const struct {
     /* It is 20. */
     {{RUN('a', 0, .status = RUN_RUNNING, .deadline_us = 10), RUN('c', 'a')}, 10},
     {{RUN('a', 0, .status = RUN_FAILED, .deadline_us = 10), RUN('c', 'a')}, 0},
-    {{RUN('a', 0, .status = RUN_AWAITING_APPROVAL, .deadline_us = 10), RUN('c', 'a')}, 0},
+    {{RUN('a', 0, .status = RUN_RUNNING, .still = true, .deadline_us = 10), RUN('c', 'a')}, 0},
     {{RUN('a', 0, .status = RUN_COMPLETED, .deadline_us = 30), RUN('c', 'a')}, 30},
 };
 

@@ -59,7 +59,8 @@ static const struct {
     {"[1,2]", NULL},
     {"plain words", NULL},
     {"", NULL},
-    {"{\"type\":\"message\",\"text\":\"bad utf-8 \xff\"}", NULL},
+    {"{\"type\":\"message\",\"text\":\"bad utf-8 \xff\"}",
+     "{\"type\":\"agent.step.recorded\",\"data\":{\"text\":\"bad utf-8 \xef\xbf\xbd\"}}"},
 };
 
 START_TEST(known_lines_become_events_and_others_do_not)
@@ -198,6 +199,84 @@ START_TEST(the_server_may_stop_the_agent_through_its_events)
 }
 END_TEST
 
+/* ---- on the agent's stdin ---- */
+
+START_TEST(a_conversation_is_one_line_for_each_message)
+{
+    transcript_init(&transcript, ADAPTER_CLAUDE, &progress);
+    const struct conversation conversation = {.prompt = "Fix \"it\"\nnow", .cwd = "/w"};
+    transcript.ops->begin(&transcript, &conversation);
+    transcript.ops->say(&transcript, "and this");
+    transcript.ops->interrupt(&transcript);
+    ck_assert_str_eq(buf_text(&transcript.input),
+                     "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":"
+                     "\"text\",\"text\":\"Fix \\\"it\\\"\\nnow\"}]}}\n"
+                     "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":"
+                     "\"text\",\"text\":\"and this\"}]}}\n"
+                     "{\"type\":\"control_request\",\"request_id\":\"drover-interrupt\","
+                     "\"request\":{\"subtype\":\"interrupt\"}}\n");
+    transcript_release(&transcript);
+}
+END_TEST
+
+START_TEST(a_result_ends_the_input_unless_a_message_waits)
+{
+    static const char result[] = "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"ok\"}";
+    transcript_init(&transcript, ADAPTER_CLAUDE, &progress);
+    transcript.ops->say(&transcript, "more");
+    report(result);
+    ck_assert(!transcript.input_over);
+    buf_clear(&transcript.input); /* Written. */
+    report(result);
+    ck_assert(transcript.input_over);
+    transcript_release(&transcript);
+}
+END_TEST
+
+START_TEST(a_message_that_is_too_long_is_left_out_as_a_whole)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, ADAPTER_INPUT_MAX);
+    for (int i = 0; i < ADAPTER_INPUT_MAX / 16 - 1; i++)
+        buf_adds(&text, "sixteen letters!");
+    transcript_init(&transcript, ADAPTER_CLAUDE, &progress);
+    transcript.ops->say(&transcript, "short");
+    size_t before = transcript.input.len;
+    transcript.ops->say(&transcript, buf_text(&text));
+    ck_assert_uint_eq(transcript.input.len, before);
+    ck_assert_int_eq(transcript.report, REPORT_ERROR);
+    ck_assert(transcript.input_over);
+    transcript_release(&transcript);
+}
+END_TEST
+
+START_TEST(only_a_command_that_asks_for_it_reads_a_conversation)
+{
+    static const struct {
+        enum adapter adapter;
+        const char *command[5];
+        bool converses;
+    } rows[] = {
+        {ADAPTER_CLAUDE, {"claude", "-p", "--input-format", "stream-json", NULL}, true},
+        {ADAPTER_CLAUDE, {"claude", "-p", "--input-format=stream-json", NULL}, true},
+        {ADAPTER_CLAUDE, {"claude", "-p", "--output-format", "stream-json", NULL}, false},
+        {ADAPTER_CLAUDE, {"claude", "-p", "--input-format", "text", NULL}, false},
+        {ADAPTER_CLAUDE, {"claude", "-p", "--input-format", NULL}, false},
+        {ADAPTER_CLAUDE, {NULL}, false},
+        {ADAPTER_AMP, {"amp", "-x", "--stream-json", NULL}, false},
+        {ADAPTER_AMP, {"amp", "-x", "--stream-json", "--stream-json-input", NULL}, true},
+        {ADAPTER_CODEX, {"codex", "exec", "--json", "-", NULL}, false},
+        {ADAPTER_NONE, {"sh", NULL}, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        transcript_init(&transcript, rows[i].adapter, &progress);
+        ck_assert_msg(transcript_converses(&transcript, rows[i].command) == rows[i].converses,
+                      "row %zu", i);
+        transcript_release(&transcript);
+    }
+}
+END_TEST
+
 Suite *adapter_suite(void)
 {
     Suite *suite = suite_create("adapter");
@@ -213,6 +292,10 @@ Suite *adapter_suite(void)
     tcase_add_test(tests, a_flood_is_sent_in_bounded_batches_and_counted);
     tcase_add_test(tests, large_events_fill_a_batch_by_bytes);
     tcase_add_test(tests, a_busy_server_gets_the_same_events_later);
+    tcase_add_test(tests, a_conversation_is_one_line_for_each_message);
+    tcase_add_test(tests, a_result_ends_the_input_unless_a_message_waits);
+    tcase_add_test(tests, a_message_that_is_too_long_is_left_out_as_a_whole);
+    tcase_add_test(tests, only_a_command_that_asks_for_it_reads_a_conversation);
     tcase_add_loop_test(tests, the_server_may_stop_the_agent_through_its_events, 0, 2);
     suite_add_tcase(suite, tests);
     return suite;

@@ -53,6 +53,20 @@ START_TEST(what_it_is_told_arrives_whole)
 }
 END_TEST
 
+START_TEST(one_that_does_not_end_with_its_input_is_ended)
+{
+    struct compute_spec spec = live_spec(
+        arena_printf(&compute_kit.kit.arena, "cat; echo all read; %s", compute_kit.kit.sleep));
+    buf_adds(&compute_kit.talk.bytes, "a line\n");
+    compute_kit.talk.over = true;
+    spec.linger_ms = 300;
+    struct compute_result result = compute_kit_run(&spec);
+    ck_assert_int_eq(result.end, COMPUTE_ENDED);
+    ck_assert_str_eq(compute_kit.heard.last, "all read");
+    ck_assert(compute_kit_is_empty());
+}
+END_TEST
+
 /* Neither of them may block the worker, nor end it by SIGPIPE, nor keep it busy. */
 static const char *const deaf[] = {
     "sleep 0.3; echo end",
@@ -301,6 +315,7 @@ Suite *compute_live_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, it_is_spoken_to_while_it_runs, 0, 2);
     tcase_add_test(tests, what_it_is_told_arrives_whole);
+    tcase_add_test(tests, one_that_does_not_end_with_its_input_is_ended);
     tcase_add_loop_test(tests, one_that_does_not_listen_is_let_be, 0, (int)COUNT_OF(deaf));
     tcase_add_loop_test(tests, an_agent_is_interrupted_first_and_what_it_says_then_is_read, 0, 2);
     tcase_add_loop_test(

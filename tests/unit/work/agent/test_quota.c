@@ -33,16 +33,16 @@ static const struct {
     {"Claude AI usage limit reached|9999999999", NULL}, /* In 2286. */
     {"Claude AI usage limit reached|99999999999999999999", NULL},
     {"Claude usage limit reached. Your limit will reset at 5pm (Europe/Warsaw).",
-     "2026-07-03T17:00:00Z"},
-    {"You've hit your limit \xc2\xb7 resets 8:20pm (Asia/Singapore)", "2026-07-03T20:20:00Z"},
-    {"You've hit your session limit \xc2\xb7 resets 11am", "2026-07-04T11:00:00Z"},
+     "2026-07-03T17:01:00Z"},
+    {"You've hit your limit \xc2\xb7 resets 8:20pm (Asia/Singapore)", "2026-07-03T20:21:00Z"},
+    {"You've hit your session limit \xc2\xb7 resets 11am", "2026-07-04T11:01:00Z"},
     {"You've hit your limit - resets Feb 7, 11am (Asia/Seoul)", NULL}, /* Months away. */
-    {"You've hit your weekly limit - resets Jul 7, 11am (UTC)", "2026-07-07T11:00:00Z"},
-    {"5-hour limit reached - resets 12am", "2026-07-04T00:00:00Z"},
+    {"You've hit your weekly limit - resets Jul 7, 11am (UTC)", "2026-07-07T11:01:00Z"},
+    {"5-hour limit reached - resets 12am", "2026-07-04T00:01:00Z"},
     {"You've hit your usage limit. Visit https://chatgpt.com/codex/settings/usage to purchase "
      "more credits or try again at 3:28 PM.",
-     "2026-07-03T15:28:00Z"},
-    {"You've hit your usage limit. Try again at Jul 8th, 2026 12:30 PM.", "2026-07-08T12:30:00Z"},
+     "2026-07-03T15:29:00Z"},
+    {"You've hit your usage limit. Try again at Jul 8th, 2026 12:30 PM.", "2026-07-08T12:31:00Z"},
     {"You've hit your usage limit. Try again Jul 8.", NULL},
     {"You've hit your usage limit. Upgrade to Pro or try again in 5 days 22 hours 11 minutes.",
      "2026-07-09T10:11:00Z"},
@@ -103,12 +103,40 @@ START_TEST(only_a_text_that_begins_so_stands_in_place_of_an_answer)
 }
 END_TEST
 
+START_TEST(a_time_of_day_is_the_end_of_its_minute_and_soon_when_it_has_just_passed)
+{
+    static const struct {
+        const char *now, *text, *until;
+    } rows[] = {
+        {"2026-07-03T12:43:59Z", "try again at 12:44 PM", "2026-07-03T12:45:00Z"},
+        {"2026-07-03T12:44:00Z", "try again at 12:44 PM", "2026-07-03T12:45:00Z"},
+        {"2026-07-03T12:44:59Z", "try again at 12:44 PM", "2026-07-03T12:45:00Z"},
+        {"2026-07-03T12:45:00Z", "try again at 12:44 PM", "2026-07-03T12:46:00Z"},
+        {"2026-07-03T12:47:30Z", "try again at 12:44 PM", "2026-07-03T12:48:30Z"},
+        {"2026-07-03T13:43:00Z", "try again at 12:44 PM", "2026-07-03T13:44:00Z"},
+        {"2026-07-03T13:44:00Z", "try again at 12:44 PM", "2026-07-04T12:45:00Z"},
+        {"2026-07-03T20:00:00Z", "try again at 12:44 PM", "2026-07-04T12:45:00Z"},
+        {"2026-07-04T00:02:00Z", "try again at 11:59 PM", "2026-07-04T00:03:00Z"},
+        {"2026-07-04T00:02:00Z", "try again at 12:10 AM", "2026-07-04T00:11:00Z"},
+        {"2026-07-03T23:58:00Z", "try again at 12:10 AM", "2026-07-04T00:11:00Z"},
+        {"2026-07-03T12:45:00Z", "try again at Jul 4th, 2026 12:44 PM", "2026-07-04T12:45:00Z"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[TIME_TEXT_BYTES] = "";
+        int64_t at_us, want_us;
+        ck_assert(time_parse(rows[i].now, &at_us) && time_parse(rows[i].until, &want_us));
+        int64_t reset_us = quota_reset(rows[i].text, at_us);
+        ck_assert_msg(reset_us == want_us, "row %zu: %s", i, time_format(text, reset_us));
+    }
+}
+END_TEST
+
 START_TEST(a_time_of_day_is_that_of_this_machine)
 {
     ck_assert_int_eq(setenv("TZ", "UTC-2", 1), 0); /* Two hours east. */
     tzset();
     int64_t want_us;
-    ck_assert(time_parse("2026-07-03T15:00:00Z", &want_us));
+    ck_assert(time_parse("2026-07-03T15:01:00Z", &want_us));
     ck_assert_int_eq(quota_reset("try again at 5:00 PM", now_us), want_us);
     ck_assert_int_eq(quota_reset("resets 3pm (UTC)", now_us), want_us);
 }
@@ -122,6 +150,7 @@ Suite *quota_suite(void)
     tcase_add_loop_test(tests, a_limit_is_recognised_with_its_reset, 0, (int)COUNT_OF(limits));
     tcase_add_loop_test(tests, other_errors_are_none, 0, (int)COUNT_OF(others));
     tcase_add_test(tests, only_a_text_that_begins_so_stands_in_place_of_an_answer);
+    tcase_add_test(tests, a_time_of_day_is_the_end_of_its_minute_and_soon_when_it_has_just_passed);
     tcase_add_test(tests, a_time_of_day_is_that_of_this_machine);
     suite_add_tcase(suite, tests);
     return suite;

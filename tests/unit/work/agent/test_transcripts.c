@@ -2,72 +2,43 @@
  * test_transcripts.c - whole transcripts in the formats of Claude Code, Codex and ndjson: the
  * events, sums and claims that come of them, and lines that are none.
  */
-#include "base/fd.h"
-#include "tests/unit/work_kit.h"
-#include "work/agent/adapter.h"
+#include "tests/unit/transcript_kit.h"
 #include "work/agent/compute_process.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct kit kit;
-static struct progress progress;
-static struct transcript transcript;
-static int64_t now_us;
-
-static int64_t fixed_now(void *ctx)
-{
-    return *(const int64_t *)ctx;
-}
+static struct transcript_kit lab;
 
 static void begin(enum adapter adapter)
 {
-    transcript_init(&transcript, adapter, &progress);
-    transcript.clock = (struct clock){fixed_now, &now_us};
+    transcript_kit_begin(&lab, adapter);
 }
 
 static void setup(void)
 {
-    kit_open(&kit);
-    ck_assert(time_parse("2026-07-03T12:00:00Z", &now_us));
-    progress_init(&progress, &kit.port.port, &(struct port_ref){.epoch = 1}, &kit.stop);
+    transcript_kit_open(&lab, "2026-07-03T12:00:00Z");
 }
 
 static void teardown(void)
 {
-    progress_release(&progress);
-    kit_close(&kit);
+    transcript_kit_close(&lab);
 }
 
 static void report(const char *line)
 {
-    transcript_line(&transcript, str_of(line));
-}
-
-static char *load(const char *name)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, 1024 * 1024);
-    const char *path = arena_printf(&kit.arena, "tests/fixtures/transcripts/%s.jsonl", name);
-    ck_assert_msg(file_read(path, &text, NULL) == RC_OK, "%s", path);
-    return arena_strndup(&kit.arena, text.data, text.len);
+    transcript_line(&lab.transcript, str_of(line));
 }
 
 static void play(const char *name)
 {
-    char *text = load(name), *rest = text;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-        report(line);
+    transcript_kit_play(&lab, arena_printf(&lab.kit.arena, "%s.jsonl", name));
 }
 
 /* What the server has heard; events of one kind or all of them. */
 static struct js *heard(void)
 {
-    struct js *tree = NULL;
-    progress_flush(&progress);
-    if (kit.port.events.len > 0)
-        ck_assert_int_eq(js_parse(kit.port.events.data, kit.port.events.len, &tree, NULL), RC_OK);
-    return tree;
+    return transcript_kit_heard(&lab);
 }
 
 /* The types without "agent.", one after the other. */
@@ -79,7 +50,7 @@ static const char *types_of(const struct js *events)
         const char *type = js_get_str(js_at(events, i), "type", "");
         buf_addf(&text, "%s%s", i > 0 ? " " : "", type + strlen("agent."));
     }
-    return arena_strdup(&kit.arena, buf_text(&text));
+    return arena_strdup(&lab.kit.arena, buf_text(&text));
 }
 
 static const struct js *event_of(const struct js *events, const char *type, size_t nth)
@@ -106,12 +77,13 @@ static const struct {
     {"claude_success", ADAPTER_CLAUDE,
      "session.started step.recorded tool.call.started plan.created tool.call.completed"
      " tool.call.started tool.call.failed tool.call.started tool.call.completed"
-     " tool.call.started plan.updated step.recorded tool.call.denied model.turn.completed",
+     " tool.call.started plan.updated account.usage step.recorded tool.call.denied"
+     " model.turn.completed",
      5, 5728, 5550, 160, 0.0421, "claude-sonnet-4-5", REPORT_SUCCESS, "Fixed the bug.", "", NULL},
     {"claude_subagents", ADAPTER_CLAUDE,
      "session.started tool.call.started tool.call.started tool.call.completed"
      " model.turn.completed",
-     1, 31, 0, 15, 0, "claude-opus-4-1", REPORT_UNKNOWN, "", "", NULL},
+     1, 31, 0, 15, 0.000596, "claude-opus-4-1", REPORT_UNKNOWN, "", "", NULL},
     {"claude_max_turns", ADAPTER_CLAUDE, "session.started tool.call.started model.turn.completed",
      1, 4, 0, 3, 0.01, "claude-sonnet-4-5", REPORT_ERROR, "",
      "Claude Code reached its limit of turns.", "turn_limit"},
@@ -119,10 +91,11 @@ static const struct {
      0, 0, "claude-sonnet-4-5", REPORT_ERROR, "", "API Error: 500 Internal server error", NULL},
     {"claude_limit_notice", ADAPTER_CLAUDE, "session.started model.turn.completed", 1, 0, 0, 0, 0,
      "claude-sonnet-4-5", REPORT_ERROR, "", "Claude AI usage limit reached|1783090800", "quota"},
-    {"claude_limit_event", ADAPTER_CLAUDE, "session.started", 0, 0, 0, 0, 0, "claude-sonnet-4-5",
-     REPORT_UNKNOWN, "", "", "quota"},
-    {"claude_overage", ADAPTER_CLAUDE, "session.started step.recorded model.turn.completed", 1, 1,
-     0, 1, 0.5, "claude-sonnet-4-5", REPORT_SUCCESS,
+    {"claude_limit_event", ADAPTER_CLAUDE, "session.started account.usage", 0, 0, 0, 0, 0,
+     "claude-sonnet-4-5", REPORT_UNKNOWN, "", "", "quota"},
+    {"claude_overage", ADAPTER_CLAUDE,
+     "session.started account.usage step.recorded model.turn.completed", 1, 1, 0, 1, 0.5,
+     "claude-sonnet-4-5", REPORT_SUCCESS,
      "The page now says: usage limit reached, too many requests.", "", NULL},
     {"codex_success", ADAPTER_CODEX,
      "session.started plan.created tool.call.started tool.call.completed tool.call.started"
@@ -130,8 +103,8 @@ static const struct {
      " tool.call.started tool.call.completed tool.call.started tool.call.denied plan.updated"
      " step.recorded model.turn.completed",
      1, 24763, 24448, 122, 0, "", REPORT_SUCCESS, "Fixed the bug.", "", NULL},
-    {"codex_failed", ADAPTER_CODEX, "session.started step.recorded", 0, 0, 0, 0, 0, "",
-     REPORT_ERROR, "", "stream disconnected before completion", NULL},
+    {"codex_failed", ADAPTER_CODEX, "session.started step.recorded step.recorded", 0, 0, 0, 0, 0,
+     "", REPORT_ERROR, "", "stream disconnected before completion", NULL},
     {"codex_limit", ADAPTER_CODEX, "session.started", 0, 0, 0, 0, 0, "", REPORT_ERROR, "",
      "You've hit your usage limit. Visit https://chatgpt.com/codex/settings/usage to purchase more"
      " credits or try again in 2 hours 5 minutes.",
@@ -154,17 +127,17 @@ START_TEST(a_transcript_becomes_events_sums_and_a_claim)
     struct js *events = heard();
     ck_assert_str_eq(types_of(events), transcripts[_i].events);
     js_free(events);
-    const struct usage *usage = &transcript.usage;
+    const struct usage *usage = &lab.transcript.usage;
     ck_assert_int_eq(usage->turns, transcripts[_i].turns);
     ck_assert_int_eq(usage->input_tokens, transcripts[_i].input);
     ck_assert_int_eq(usage->cached_input_tokens, transcripts[_i].cached);
     ck_assert_int_eq(usage->output_tokens, transcripts[_i].output);
     ck_assert_double_eq_tol(usage->cost_usd, transcripts[_i].cost, 1e-9);
     ck_assert_str_eq(usage->model, transcripts[_i].model);
-    ck_assert_int_eq(transcript.report, transcripts[_i].report);
-    ck_assert_str_eq(transcript.summary, transcripts[_i].summary);
-    ck_assert_str_eq(transcript.error, transcripts[_i].error);
-    ck_assert_pstr_eq(transcript.stop, transcripts[_i].stop);
+    ck_assert_int_eq(lab.transcript.report, transcripts[_i].report);
+    ck_assert_str_eq(lab.transcript.summary, transcripts[_i].summary);
+    ck_assert_str_eq(lab.transcript.error, transcripts[_i].error);
+    ck_assert_pstr_eq(lab.transcript.stop, transcripts[_i].stop);
 }
 END_TEST
 
@@ -191,7 +164,7 @@ START_TEST(a_tool_call_is_told_by_name_summary_and_hash_and_not_by_content)
                      "[x] Read\n[x] Fix\n");
     ck_assert_str_eq(js_get_str(event_of(events, "session.started", 0), "model", ""),
                      "claude-sonnet-4-5");
-    ck_assert_ptr_null(strstr(buf_text(&kit.port.events), "hunter2"));
+    ck_assert_ptr_null(strstr(buf_text(&lab.kit.port.events), "hunter2"));
     js_free(events);
 }
 END_TEST
@@ -210,7 +183,7 @@ START_TEST(tools_of_codex_have_names)
     ck_assert_str_eq(js_get_str(event_of(events, "tool.call.started", 2), "summary", ""),
                      "update src/a.c, add src/b.c");
     ck_assert_str_eq(js_get_str(event_of(events, "tool.call.failed", 1), "error", ""), "not found");
-    ck_assert_ptr_null(strstr(buf_text(&kit.port.events), "hunter2"));
+    ck_assert_ptr_null(strstr(buf_text(&lab.kit.port.events), "hunter2"));
     js_free(events);
 }
 END_TEST
@@ -281,16 +254,16 @@ static const struct {
 START_TEST(limits_stop_the_agent_as_they_are_passed)
 {
     begin(held[_i].adapter);
-    transcript.limits = held[_i].limits;
+    lab.transcript.limits = held[_i].limits;
     play(held[_i].name);
-    ck_assert_pstr_eq(transcript.stop, held[_i].stop);
-    ck_assert_int_eq(transcript.usage.turns, held[_i].turns);
+    ck_assert_pstr_eq(lab.transcript.stop, held[_i].stop);
+    ck_assert_int_eq(lab.transcript.usage.turns, held[_i].turns);
     if (!text_same(held[_i].stop, "tool_denied"))
         return;
     struct js *events = heard();
     const struct js *denied = event_of(events, "tool.call.denied", 0);
     ck_assert(text_starts(js_get_str(denied, "error", ""), "policy.denyTools: "));
-    ck_assert_ptr_nonnull(strstr(transcript.error, js_get_str(denied, "name", "?")));
+    ck_assert_ptr_nonnull(strstr(lab.transcript.error, js_get_str(denied, "name", "?")));
     js_free(events);
 }
 END_TEST
@@ -298,36 +271,36 @@ END_TEST
 START_TEST(an_id_that_is_used_again_hides_no_call)
 {
     begin(ADAPTER_NDJSON);
-    transcript.limits.tools_denied = denied_edit;
+    lab.transcript.limits.tools_denied = denied_edit;
     report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
     report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    ck_assert_int_eq(transcript.calls, 1);
+    ck_assert_int_eq(lab.transcript.calls, 1);
     report("{\"type\":\"tool\",\"status\":\"completed\",\"toolCallId\":\"1\"}");
     report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    ck_assert_int_eq(transcript.calls, 2);
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(lab.transcript.calls, 2);
+    ck_assert_ptr_null(lab.transcript.stop);
     report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    ck_assert_pstr_eq(transcript.stop, "tool_denied");
+    ck_assert_pstr_eq(lab.transcript.stop, "tool_denied");
 }
 END_TEST
 
 START_TEST(a_call_that_is_told_only_at_its_end_is_denied_too)
 {
     begin(ADAPTER_NDJSON);
-    transcript.limits.tools_denied = denied_edit;
+    lab.transcript.limits.tools_denied = denied_edit;
     report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"denied\"}"); /* By the agent. */
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_ptr_null(lab.transcript.stop);
     report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"completed\"}");
-    ck_assert_pstr_eq(transcript.stop, "tool_denied");
+    ck_assert_pstr_eq(lab.transcript.stop, "tool_denied");
 }
 END_TEST
 
 START_TEST(what_claude_says_of_its_cost_outranks_prices)
 {
     begin(ADAPTER_CLAUDE);
-    transcript.limits.prices = (struct price_config){.input = 3, .output = 15};
+    lab.transcript.limits.prices = (struct price_config){.input = 3, .output = 15};
     play("claude_success");
-    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.0421, 1e-9);
+    ck_assert_double_eq_tol(lab.transcript.usage.cost_usd, 0.0421, 1e-9);
 }
 END_TEST
 
@@ -349,31 +322,41 @@ START_TEST(a_usage_limit_is_told_with_its_reset)
     ck_assert(time_parse(limits[_i].until, &want_us));
     begin(limits[_i].adapter);
     play(limits[_i].name);
-    ck_assert_pstr_eq(transcript.stop, "quota");
-    ck_assert_int_eq(transcript.quota.resets_us, want_us);
-    ck_assert_str_ne(transcript.quota.message, "");
-    ck_assert_int_eq(transcript.quota.rejected, limits[_i].is_record);
+    ck_assert_pstr_eq(lab.transcript.stop, "quota");
+    ck_assert_int_eq(lab.transcript.quota.resets_us, want_us);
+    ck_assert_str_ne(lab.transcript.quota.message, "");
+    ck_assert_int_eq(lab.transcript.quota.rejected, limits[_i].is_record);
 }
 END_TEST
 
 /* ---- lines that are none ---- */
 
-static const enum adapter all_adapters[] = {ADAPTER_NDJSON, ADAPTER_CLAUDE, ADAPTER_CODEX};
+static const enum adapter all_adapters[] = {
+    ADAPTER_NDJSON, ADAPTER_CLAUDE,   ADAPTER_CODEX, ADAPTER_GEMINI, ADAPTER_COPILOT,
+    ADAPTER_CURSOR, ADAPTER_OPENCODE, ADAPTER_GOOSE, ADAPTER_AMP,    ADAPTER_TEXT,
+};
+/* Of their own format: a line of text is one however short it is. */
+static const char *const whole_names[] = {
+    "ndjson_success",    "claude_success", "codex_success",    "gemini_ok",      "copilot_ok",
+    "cursor_documented", "opencode_ok",    "goose_documented", "amp_documented",
+};
+enum { FRAMES = 3 };
 
 /* Every line cut at every length: whatever a killed agent leaves. */
 START_TEST(a_line_cut_anywhere_does_no_harm)
 {
-    static const char *const names[] = {"ndjson_success", "claude_success", "codex_success"};
     begin(all_adapters[_i]);
-    char *text = load(names[_i]), *rest = text;
+    char *text = transcript_kit_load(&lab,
+                                     arena_printf(&lab.kit.arena, "%s.jsonl", whole_names[_i])),
+         *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         size_t len = strlen(line);
         for (size_t cut = 0; cut + 1 < len; cut += 7)
-            transcript_line(&transcript, (struct str){line, cut});
+            transcript_line(&lab.transcript, (struct str){line, cut});
     }
-    ck_assert_int_eq(transcript.usage.turns, 0);
-    ck_assert_int_eq(transcript.report, REPORT_UNKNOWN);
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(lab.transcript.usage.turns, 0);
+    ck_assert_int_eq(lab.transcript.report, REPORT_UNKNOWN);
+    ck_assert_ptr_null(lab.transcript.stop);
     ck_assert_ptr_null(heard());
 }
 END_TEST
@@ -383,11 +366,11 @@ static void call_of(const char *command, const char *end)
     static int number;
     number++;
     report(arena_printf(
-        &kit.arena,
+        &lab.kit.arena,
         "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":[{\"type\":"
         "\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\",\"input\":{\"command\":\"%s\"}}]}}",
         number, number, command));
-    report(arena_printf(&kit.arena,
+    report(arena_printf(&lab.kit.arena,
                         "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\","
                         "\"tool_use_id\":\"t%d\",\"is_error\":%s,\"content\":\"x\"}]}}",
                         number, end));
@@ -396,19 +379,19 @@ static void call_of(const char *command, const char *end)
 START_TEST(the_same_failing_call_over_and_over_stops_the_agent)
 {
     begin(ADAPTER_CLAUDE);
-    transcript.limits.bound_retries = true;
-    transcript.limits.tool_retries = 2;
+    lab.transcript.limits.bound_retries = true;
+    lab.transcript.limits.tool_retries = 2;
     call_of("make", "true");
     call_of("make", "true");
     call_of("cat x", "false"); /* Something else in between. */
     call_of("make", "true");
     call_of("make", "true");
     call_of("make", "true");
-    ck_assert_ptr_null(transcript.stop);
-    ck_assert_int_eq(transcript.retries, 3);
+    ck_assert_ptr_null(lab.transcript.stop);
+    ck_assert_int_eq(lab.transcript.retries, 3);
     call_of("make", "true");
-    ck_assert_str_eq(transcript.stop, CUT_TOOL_RETRIES);
-    ck_assert_ptr_nonnull(strstr(transcript.error, "Bash has failed 4 times"));
+    ck_assert_str_eq(lab.transcript.stop, CUT_TOOL_RETRIES);
+    ck_assert_ptr_nonnull(strstr(lab.transcript.error, "Bash has failed 4 times"));
 }
 END_TEST
 
@@ -421,15 +404,17 @@ START_TEST(garbage_does_no_harm)
         for (size_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (unsigned char)random_below(&random, 256);
         bytes[0] = round % 2 ? '{' : bytes[0];
-        transcript_line(&transcript, (struct str){(const char *)bytes, sizeof bytes});
+        transcript_line(&lab.transcript, (struct str){(const char *)bytes, sizeof bytes});
     }
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_ptr_null(lab.transcript.stop);
     ck_assert_ptr_null(heard());
 }
 END_TEST
 
 /* Right in form, wrong in kind: numbers where texts belong, and the other way round. */
 static const char *const odd_lines[] = {
+    "{\"type\":\"result\"}",
+    "{\"type\":\"result\",\"modelUsage\":{\"a\":7},\"total_cost_usd\":\"x\",\"stats\":[]}",
     "{\"type\":\"assistant\"}",
     "{\"type\":\"assistant\",\"message\":7}",
     "{\"type\":\"assistant\",\"message\":{\"content\":\"text\",\"usage\":[1]}}",
@@ -449,6 +434,19 @@ static const char *const odd_lines[] = {
     "{\"type\":\"tool\",\"status\":\"started\",\"name\":7,\"toolCallId\":{}}",
     "{\"type\":\"plan\",\"text\":[]}",
     "{\"type\":\"session\"}",
+    "{\"type\":\"stream_event\",\"event\":{\"type\":\"message_delta\",\"usage\":7}}",
+    "{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_start\"}}",
+    "{\"type\":\"system\",\"subtype\":\"api_retry\",\"retry_delay_ms\":1e300}",
+    "{\"type\":\"message\",\"role\":\"assistant\",\"content\":7}",
+    "{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":{\"a\":1}}}",
+    "{\"type\":\"tool_call\",\"subtype\":\"started\",\"tool_call\":{\"x\":7}}",
+    "{\"type\":\"tool_call\",\"subtype\":\"completed\",\"tool_call\":{\"x\":{\"result\":7}}}",
+    "{\"type\":\"tool_use\",\"part\":{\"state\":7}}",
+    "{\"type\":\"step_finish\",\"part\":{\"tokens\":\"many\",\"cost\":\"x\"}}",
+    "{\"type\":\"tool.execution_complete\",\"data\":7}",
+    "{\"type\":\"assistant.message\"}",
+    "{\"type\":\"error\",\"error\":[1],\"message\":{}}",
+    "Tokens: many sent, few received. Cost: $x message, $ session.",
 };
 
 START_TEST(odd_lines_do_no_harm)
@@ -456,9 +454,9 @@ START_TEST(odd_lines_do_no_harm)
     begin(all_adapters[_i]);
     for (size_t i = 0; i < COUNT_OF(odd_lines); i++)
         report(odd_lines[i]);
-    ck_assert_int_eq(transcript.usage.input_tokens, 0);
-    ck_assert_int_eq(transcript.usage.output_tokens, 0);
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(lab.transcript.usage.input_tokens, 0);
+    ck_assert_int_eq(lab.transcript.usage.output_tokens, 0);
+    ck_assert_ptr_null(lab.transcript.stop);
     js_free(heard()); /* What is told is JSON. */
 }
 END_TEST
@@ -466,7 +464,7 @@ END_TEST
 /* The longest line that computes let through, all of it in one text. */
 START_TEST(a_huge_line_makes_small_events)
 {
-    static const char *const frames[][2] = {
+    static const char *const frames[FRAMES][2] = {
         {"{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"started\",\"summary\":\"", "\"}"},
         {"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t\","
          "\"name\":\"Bash\",\"input\":{\"command\":\"",
@@ -483,11 +481,11 @@ START_TEST(a_huge_line_makes_small_events)
     buf_adds(&line, frames[_i][1]);
     ck_assert(!line.overflow);
     begin(all_adapters[_i]);
-    transcript_line(&transcript, buf_str(&line));
+    transcript_line(&lab.transcript, buf_str(&line));
     struct js *events = heard();
     const struct js *call = event_of(events, "tool.call.started", 0);
     ck_assert_uint_lt(strlen(js_get_str(call, "summary", "")), 400);
-    ck_assert_uint_lt(kit.port.events.len, 2000);
+    ck_assert_uint_lt(lab.kit.port.events.len, 2000);
     js_free(events);
 }
 END_TEST
@@ -496,15 +494,15 @@ START_TEST(many_calls_and_messages_stay_bounded)
 {
     begin(ADAPTER_CLAUDE);
     for (int i = 0; i < 1000; i++) {
-        report(arena_printf(&kit.arena,
+        report(arena_printf(&lab.kit.arena,
                             "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":["
                             "{\"type\":\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\"}],"
                             "\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}",
                             i, i));
     }
-    ck_assert_int_eq(transcript.usage.turns, 1000);
-    ck_assert_int_eq(transcript.usage.input_tokens, 1000);
-    ck_assert_int_eq(transcript.calls, 1000);
+    ck_assert_int_eq(lab.transcript.usage.turns, 1000);
+    ck_assert_int_eq(lab.transcript.usage.input_tokens, 1000);
+    ck_assert_int_eq(lab.transcript.calls, 1000);
 }
 END_TEST
 
@@ -529,11 +527,11 @@ Suite *transcripts_suite(void)
     tcase_add_test(tests, tools_of_codex_have_names);
     tcase_add_test(tests, a_plan_has_its_reason);
     add_limits(tests);
-    tcase_add_loop_test(tests, a_line_cut_anywhere_does_no_harm, 0, (int)COUNT_OF(all_adapters));
+    tcase_add_loop_test(tests, a_line_cut_anywhere_does_no_harm, 0, (int)COUNT_OF(whole_names));
     tcase_add_test(tests, the_same_failing_call_over_and_over_stops_the_agent);
     tcase_add_loop_test(tests, garbage_does_no_harm, 0, (int)COUNT_OF(all_adapters));
     tcase_add_loop_test(tests, odd_lines_do_no_harm, 0, (int)COUNT_OF(all_adapters));
-    tcase_add_loop_test(tests, a_huge_line_makes_small_events, 0, (int)COUNT_OF(all_adapters));
+    tcase_add_loop_test(tests, a_huge_line_makes_small_events, 0, FRAMES);
     tcase_add_test(tests, many_calls_and_messages_stay_bounded);
     suite_add_tcase(suite, tests);
     return suite;

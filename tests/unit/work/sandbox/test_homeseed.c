@@ -38,11 +38,12 @@ static void teardown(void)
 }
 
 static bool kept;
+static const char *owner;
 
 static enum rc make(const char *seed)
 {
     const struct sandbox sandbox = {.data_dir = at("data")};
-    const struct homeseed homeseed = {at("data/work/home"), seed, &sandbox};
+    const struct homeseed homeseed = {at("data/work/home"), seed, owner, &sandbox};
     return homeseed_make(&homeseed, &kept, &err);
 }
 
@@ -90,6 +91,20 @@ START_TEST(a_home_that_is_there_stays_as_it_is)
 END_TEST
 
 /* Another account, or another agent: what the first one left would not fit. */
+START_TEST(a_home_of_another_owner_is_made_anew)
+{
+    static const char *const owners[] = {NULL, "one 1", "one 2", "two 2", NULL};
+    for (size_t i = 0; i < COUNT_OF(owners); i++) {
+        owner = owners[i];
+        ck_assert_msg(make(at("seed")) == RC_OK, "%s", err.text);
+        ck_assert(!kept && !file_exists(at("data/work/home/login")));
+        ck_assert_int_eq(file_write_durable(at("data/work/home/login"), "x", 1, 0600, NULL), RC_OK);
+        ck_assert_msg(make(at("seed")) == RC_OK, "%s", err.text);
+        ck_assert(kept && file_exists(at("data/work/home/login")));
+    }
+}
+END_TEST
+
 START_TEST(a_home_of_another_seed_is_made_anew)
 {
     ck_assert_int_eq(make(NULL), RC_OK);
@@ -141,6 +156,7 @@ Suite *homeseed_suite(void)
     tcase_add_test(tests, a_copy_of_another_boot_is_made_anew);
     tcase_add_test(tests, a_home_that_is_there_stays_as_it_is);
     tcase_add_test(tests, a_home_of_another_seed_is_made_anew);
+    tcase_add_test(tests, a_home_of_another_owner_is_made_anew);
     tcase_add_test(tests, what_a_crash_left_half_done_is_made_anew);
     tcase_add_test(tests, the_data_directory_and_what_is_round_it_are_refused);
     tcase_add_test(tests, what_is_too_deep_is_refused);

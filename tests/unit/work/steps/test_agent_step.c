@@ -460,6 +460,8 @@ static const struct {
     {"while :; do echo '{\"type\":\"turn\"}'; done", "\"maxTurns\":3", "turn_limit"},
     {"while :; do echo '{\"type\":\"turn\",\"costUsd\":0.3}'; done", "\"maxBudgetUsd\":1",
      "budget_limit"},
+    {"while :; do echo '{\"type\":\"turn\",\"inputTokens\":8,\"outputTokens\":2}'; done",
+     "\"maxTokens\":30", "token_limit"},
 };
 
 /* The payload holds what is left of the run's limits; those of the configuration are not read. */
