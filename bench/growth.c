@@ -41,21 +41,22 @@ static const char *const old_rows[] = {
     ROWS "INSERT INTO tasks (id, workspace_id, repository_id, description, issue_number, task_type,"
          " risk, mode, target_branch, scope, priority, max_turns, max_budget_microusd, labels,"
          " channel, depends_on, config, requested_by, status, latest_run_id, run_count,"
-         " last_event_id, created_us, updated_us, ended_us) SELECT " ID(
+         " last_event_id, created_us, updated_us, ended_us, max_tokens, best_of, candidate_no)"
+         " SELECT " ID(
              "000") ", " SPACE ", " REPO ", 'Something that was done long ago', 0, 'general', "
                     "'medium', 'supervised_pr', 'main',"
                     " '[]', 100, 0, 0, '[]', '{}', '[]', '{\"url\":\"/srv/git/x.git\"}', 'bench', "
                     "'completed',"
-                    " " ID("001") ", 1, " ID("002") ", i, i, i FROM n",
+                    " " ID("001") ", 1, " ID("002") ", i, i, i, 0, 0, 0 FROM n",
     ROWS "INSERT INTO runs (id, task_id, workspace_id, repository_id, run_no, status, attempt,"
          " branch, turns, tokens_in, tokens_out, cost_microusd, stop, stop_us, used_agent,"
          " used_tool, used_verifier, used_pr, lost, rank, requested_by, task_type, event_seq,"
          " last_event_id, queued_us, started_us, ended_us, deadline_us, updated_us,"
-         " max_turns, budget_microusd, events_left, event_bytes_left)"
+         " max_turns, budget_microusd, events_left, event_bytes_left, max_tokens)"
          " SELECT " ID("001") ", " ID(
              "000") ", " SPACE ", " REPO ", 1, 'completed', 1, 'drover/x',"
                     " 0, 0, 0, 0, 'none', 0, 1, 0, 0, 0, 0, i, 'bench', 'general', 1, " ID(
-                        "002") ", i, i, i, i, i, 0, 0, 20000, 33554432 FROM n",
+                        "002") ", i, i, i, i, i, 0, 0, 20000, 33554432, 0 FROM n",
     ROWS
     "INSERT INTO event_log (id, type, version, workspace_id, task_id, run_id, subject, time_us,"
     " run_seq, correlation_id, actor_type, actor_id, data) SELECT " ID(

@@ -16,18 +16,20 @@ const char *const raw_texts[RAW_LETTERS] = {
     ['T'] = "INSERT INTO tasks (id, workspace_id, repository_id, description, issue_number,"
             " task_type, risk, mode, target_branch, scope, priority, max_turns,"
             " max_budget_microusd, labels, channel, depends_on, config, requested_by, status,"
-            " latest_run_id, run_count, created_us, updated_us, ended_us) VALUES (?3, " WORKSPACE
-            ", " REPOSITORY ", 'Make the clock run on time', 0, 'general', 'medium',"
+            " latest_run_id, run_count, created_us, updated_us, ended_us, max_tokens, best_of,"
+            " candidate_no) VALUES (?3, " WORKSPACE ", " REPOSITORY
+            ", 'Make the clock run on time', 0, 'general', 'medium',"
             " 'supervised_pr', 'main', '[]', 100, 0, 0, '[]', '{}', '[]', " CONFIG ", 'bench',"
-            " 'submitted', ?2, 1, ?4, ?4, 0)",
-    ['R'] = "INSERT INTO runs (id, task_id, workspace_id, repository_id, run_no, status, attempt,"
-            " branch, turns, tokens_in, tokens_out, cost_microusd, stop, stop_us, used_agent,"
-            " used_tool, used_verifier, used_pr, lost, rank, requested_by, task_type, event_seq,"
-            " queued_us, started_us, ended_us, deadline_us, updated_us, max_turns,"
-            " budget_microusd, events_left, event_bytes_left) VALUES (?2, ?3, " WORKSPACE
-            ", " REPOSITORY ", 1, 'queued', 0, 'drover/' || ?3 || '/1-make-the-clock', 0, 0, 0, 0,"
-            " 'none', 0, 0, 0, 0, 0, 0, ?4, 'bench', 'general', 0, ?4, 0, 0, 0, ?4,"
-            " 0, 0, 20000, 33554432)",
+            " 'submitted', ?2, 1, ?4, ?4, 0, 0, 0, 0)",
+    ['R'] =
+        "INSERT INTO runs (id, task_id, workspace_id, repository_id, run_no, status, attempt,"
+        " branch, turns, tokens_in, tokens_out, cost_microusd, stop, stop_us, used_agent,"
+        " used_tool, used_verifier, used_pr, lost, rank, requested_by, task_type, event_seq,"
+        " queued_us, started_us, ended_us, deadline_us, updated_us, max_turns,"
+        " budget_microusd, events_left, event_bytes_left, max_tokens) VALUES (?2, ?3, " WORKSPACE
+        ", " REPOSITORY ", 1, 'queued', 0, 'drover/' || ?3 || '/1-make-the-clock', 0, 0, 0, 0,"
+        " 'none', 0, 0, 0, 0, 0, 0, ?4, 'bench', 'general', 0, ?4, 0, 0, 0, ?4,"
+        " 0, 0, 20000, 33554432, 0)",
     ['E'] = "INSERT INTO event_log (id, type, version, workspace_id, task_id, subject, time_us,"
             " run_seq, correlation_id, causation_id, actor_type, actor_id, data) VALUES (?1,"
             " 'agent.task.accepted', 1, " WORKSPACE ", ?3, 'task/' || ?3, ?4, 0, ?3, ?2, 'system',"

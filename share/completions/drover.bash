@@ -77,7 +77,7 @@ unpublish clean notify" ;;
         --title | --wait-ms | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
-        --dependency | --cron | --payload | --header | --id | --override) ;;
+        --dependency | --option | --default | --cron | --payload | --header | --id | --override) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
         [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;
@@ -94,7 +94,8 @@ _drover_word() {
         _drover_reply "$2" -W "$(_drover_queues)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
-    task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | reject)
+    task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | \
+        reject | say | messages | pause | resume | question | answer)
         _drover_reply "$2" -W latest ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;

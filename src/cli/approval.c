@@ -2,8 +2,6 @@
  * approval.c - questions to a person: approvals, approval, approve, reject.
  */
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/jw.h"
 #include "base/str.h"
 #include "cli/artifact.h"
 #include "cli/client.h"
@@ -14,21 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000 };
-
-/* How long it waits, or waited. */
-static const char *age_of(struct cli *cli, const struct js *approval)
-{
-    int64_t asked_us = 0, until_us = 0;
-    char text[TIME_TEXT_BYTES];
-    if (!time_parse(js_get_str(approval, "requestedAt", ""), &asked_us))
-        return "";
-    if (!time_parse(js_get_str(approval, "decidedAt", ""), &until_us)) {
-        struct clock clock = clock_real();
-        until_us = clock_now_us(&clock);
-    }
-    return arena_strdup(&cli->arena, duration_format(text, until_us - asked_us));
-}
+enum { PATH_BYTES_MAX = 1024 };
 
 static void approvals_table(struct cli *cli, const struct cli_listing *listing)
 {
@@ -46,7 +30,7 @@ static void approvals_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, cli_id_shown(cli, item, "id", len), TONE_PLAIN);
         table_cell(&table, status, term_status_tone(status));
         table_cell(&table, js_get_str(item, "kind", ""), TONE_PLAIN);
-        table_cell(&table, age_of(cli, item), TONE_DIM);
+        table_cell(&table, show_age(cli, item, "decidedAt"), TONE_DIM);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "expiresAt", NULL), &cli->arena),
                    TONE_DIM);
         table_cell(&table, js_get_str(item, "runId", ""), TONE_DIM);
@@ -67,46 +51,10 @@ static int run_approvals(struct cli *cli)
         cli, &(struct show_list){buf_text(&path), "Nothing waits for an answer.", approvals_table});
 }
 
-/* Does the word begin the approval's id, or that of its run or task?  Or is it the first one? */
-static bool is_meant(const struct js *approval, const struct id_search *search, const void *ctx)
-{
-    static const char *const keys[] = {"id", "runId", "taskId"};
-    (void)ctx;
-    if (text_same(search->word, "latest"))
-        return search->count == 0;
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        if (text_starts(js_get_str(approval, keys[i], ""), search->word))
-            return true;
-    }
-    return false;
-}
-
-static enum rc search_in(struct cli *cli, const char *path, struct id_search *search,
-                         struct err *err)
-{
-    const struct item_walk walk = {path, SEARCH_MAX, is_meant, NULL};
-    return id_search_items(cli, &walk, search, err);
-}
-
-/* Searches the pending approvals, then all if `also_past`, by the start of an id; a whole id is
-   sent to the server as it is. */
 static enum rc resolve(struct cli *cli, bool also_past, struct id *ret_id, struct err *err)
 {
-    const char *word = args_word(&cli->args, 0);
-    if (!text_same(word, "latest") && !id_prefix_valid(word))
-        return err_set(err, RC_MALFORMED, "INVALID_ID",
-                       "\"%s\" is no id: give a whole one or its first %d characters or more", word,
-                       ID_PREFIX_MIN);
-    struct id whole;
-    struct id_search search = {.word = word};
-    enum rc rc = search_in(cli, "/v1/approvals?status=pending", &search, err);
-    if (rc == RC_OK && search.count == 0 && also_past)
-        rc = search_in(cli, "/v1/approvals", &search, err);
-    if (rc != RC_OK)
-        return rc;
-    if (search.count == 0 && id_parse(word, &whole))
-        id_search_add(&search, &whole); /* Decided already, or unknown: the server reports which. */
-    return id_search_end(&search, also_past ? "approval" : "pending approval", ret_id, err);
+    const struct cli_waiting what = {"approval", "/v1/approvals", also_past};
+    return cli_resolve_waiting(cli, &what, args_word(&cli->args, 0), ret_id, err);
 }
 
 static void show_findings(struct cli *cli, const struct js *findings)
@@ -130,7 +78,7 @@ static void show_approval(struct cli *cli, const struct js *approval)
     show_findings(cli, js_get(approval, "findings"));
     show_member(cli, "Task", approval, "taskId");
     show_member(cli, "Run", approval, "runId");
-    show_line(cli, "Age", age_of(cli, approval), TONE_PLAIN);
+    show_line(cli, "Age", show_age(cli, approval, "decidedAt"), TONE_PLAIN);
     show_time(cli, "Expires", approval, "expiresAt");
     show_time(cli, "Decided", approval, "decidedAt");
     show_member(cli, "Decided by", approval, "decidedBy");

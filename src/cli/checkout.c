@@ -19,19 +19,32 @@ enum {
 
 /* ---- asking git ---- */
 
+/* The last one: nothing is fetched.  A checkout may say that objects which it lacks are to be had
+   from a remote, and by which command. */
+static const char *const own[] = {"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none"};
+
+static bool is_own(const char *variable)
+{
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        if (strncmp(variable, own[i], strcspn(own[i], "=") + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The caller's, with messages in one language. */
 static const char **environment(struct arena *arena)
 {
     size_t count = 0, used = 0;
     while (environ[count] != NULL && count < ENV_MAX)
         count++;
-    const char **env = arena_array(arena, count + 3, sizeof *env);
+    const char **env = arena_array(arena, count + COUNT_OF(own) + 1, sizeof *env);
     for (size_t i = 0; i < count; i++) {
-        if (!text_starts(environ[i], "LC_ALL=") && !text_starts(environ[i], "GIT_OPTIONAL_LOCKS="))
+        if (!is_own(environ[i]))
             env[used++] = environ[i];
     }
-    env[used++] = "LC_ALL=C";
-    env[used++] = "GIT_OPTIONAL_LOCKS=0";
+    for (size_t i = 0; i < COUNT_OF(own); i++)
+        env[used++] = own[i];
     return env;
 }
 

@@ -1,8 +1,9 @@
 /*
  * client.h - how commands reach the server.
  *
- *     address   --server, else server.json under --data, else $DROVER_URL, else server.json of
- *               the data directory (paths.h), else http://127.0.0.1:8717
+ *     address   --server, else server.json under --data, else $DROVER_SOCKET (inside a sandbox),
+ *               else $DROVER_URL, else server.json of the data directory (paths.h), else
+ *               http://127.0.0.1:8717
  *     token     --token-file, else $DROVER_TOKEN, else admin.token of the data directory
  *
  * admin.token goes only to this machine or to the server that server.json names: an address

@@ -3,7 +3,7 @@
 #include "cli/client.h"
 #include <string.h>
 
-enum { SEARCH_ITEMS_MAX = 10000, WIDE_COLUMNS = 132 };
+enum { SEARCH_ITEMS_MAX = 10000, LATEST_ITEMS_MAX = 32, WIDE_COLUMNS = 132 };
 
 /* The kinds of objects that a word can name, and how to get from one to the other. */
 struct noun {
@@ -149,15 +149,20 @@ static enum rc search_listing(struct cli *cli, const struct noun *noun, bool oth
     return RC_OK;
 }
 
+/* The task that was submitted last is meant, not the candidates that were made of it. */
 static enum rc resolve_latest(struct cli *cli, const struct noun *noun, struct id *ret_id,
                               struct err *err)
 {
     CLEANUP(cli_answer_release) struct cli_answer page = {0};
-    struct cli_pager pager = {.path = noun->listing, .left = 1};
+    struct cli_pager pager = {.path = noun->listing, .left = LATEST_ITEMS_MAX};
     enum rc rc = cli_pager_next(cli, &pager, &page, err);
     if (rc != RC_OK)
         return rc;
-    struct id id = id_of(js_get_str(js_at(js_get(page.tree, "items"), 0), "id", NULL));
+    const struct js *items = js_get(page.tree, "items");
+    size_t at = 0;
+    while (at + 1 < js_count(items) && js_get_int(js_at(items, at), "candidateNo", 0) > 0)
+        at++;
+    struct id id = id_of(js_get_str(js_at(items, at), "id", NULL));
     if (id_is_none(&id))
         return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no %s yet", noun->name);
     *ret_id = id;
@@ -231,6 +236,53 @@ enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id, s
 enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     return resolve(cli, &memory_noun, word, ret_id, err);
+}
+
+/* ---- what waits for a person ---- */
+
+enum { WAITING_MAX = 10000 };
+
+/* Does the word begin its id, or that of its run or task?  Or is it the first one? */
+static bool waits_like(const struct js *item, const struct id_search *search, const void *ctx)
+{
+    static const char *const keys[] = {"id", "runId", "taskId"};
+    (void)ctx;
+    if (text_same(search->word, "latest"))
+        return search->count == 0;
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (text_starts(js_get_str(item, keys[i], ""), search->word))
+            return true;
+    }
+    return false;
+}
+
+static enum rc search_waiting(struct cli *cli, const char *path, struct id_search *search,
+                              struct err *err)
+{
+    const struct item_walk walk = {path, WAITING_MAX, waits_like, NULL};
+    return id_search_items(cli, &walk, search, err);
+}
+
+enum rc cli_resolve_waiting(struct cli *cli, const struct cli_waiting *what, const char *word,
+                            struct id *ret_id, struct err *err)
+{
+    if (!text_same(word, "latest") && !id_prefix_valid(word))
+        return err_set(err, RC_MALFORMED, "INVALID_ID",
+                       "\"%s\" is no id: give a whole one or its first %d characters or more", word,
+                       ID_PREFIX_MIN);
+    struct id whole;
+    struct id_search search = {.word = word};
+    const char *pending = arena_printf(&cli->arena, "%s?status=pending", what->listing);
+    enum rc rc = search_waiting(cli, pending, &search, err);
+    if (rc == RC_OK && search.count == 0 && what->also_past)
+        rc = search_waiting(cli, what->listing, &search, err);
+    if (rc != RC_OK)
+        return rc;
+    if (search.count == 0 && id_parse(word, &whole))
+        id_search_add(&search, &whole); /* Decided already, or unknown: the server reports which. */
+    const char *noun = arena_printf(&cli->arena, "%s%s", what->also_past ? "" : "pending ",
+                                    what->noun);
+    return id_search_end(&search, noun, ret_id, err);
 }
 
 /* ---- showing ---- */

@@ -29,6 +29,15 @@ MUST_USE enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *
                                   struct err *err);
 MUST_USE enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id,
                                     struct err *err);
+/* What waits for a person: the start of its id, or of that of its run or task; latest: the newest
+   that waits.  A whole id is sent to the server as it is. */
+struct cli_waiting {
+    const char *noun;    /* "approval" */
+    const char *listing; /* "/v1/approvals" */
+    bool also_past;      /* One that does not wait any more, too. */
+};
+MUST_USE enum rc cli_resolve_waiting(struct cli *cli, const struct cli_waiting *what,
+                                     const char *word, struct id *ret_id, struct err *err);
 /* The newest run of a task document; none when it has none. */
 struct id cli_latest_run(const struct js *task);
 

@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "cli/command.h"
 #include <unistd.h>
 
 enum { DOCUMENT_BYTES_MAX = 512 * 1024 };
@@ -20,6 +21,19 @@ enum rc cli_read_stdin(struct buf *into, struct err *err)
             return err_set(err, RC_TOO_LARGE, "TOO_LARGE",
                            "standard input holds more than %zu bytes", into->max_bytes);
     }
+}
+
+enum rc cli_read_text(const struct cli *cli, size_t first, struct buf *into, struct err *err)
+{
+    const char *word = args_word(&cli->args, first);
+    if (text_same(word, "-") && args_word(&cli->args, first + 1) == NULL)
+        return cli_read_stdin(into, err);
+    for (size_t i = first; (word = args_word(&cli->args, i)) != NULL; i++) {
+        if (i > first)
+            buf_addc(into, ' ');
+        buf_adds(into, word);
+    }
+    return RC_OK;
 }
 
 enum rc cli_read_source(const char *path, struct buf *into, struct err *err)

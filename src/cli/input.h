@@ -10,6 +10,11 @@
 
 /* All of standard input, as far as it fits. */
 MUST_USE enum rc cli_read_stdin(struct buf *into, struct err *err);
+struct cli;
+/* The words of the command line from the given one on, or all of standard input for "-"; "" when
+   there are none. */
+MUST_USE enum rc cli_read_text(const struct cli *cli, size_t first, struct buf *into,
+                               struct err *err);
 /* The bytes of a file, or of standard input for "-". */
 MUST_USE enum rc cli_read_source(const char *path, struct buf *into, struct err *err);
 /* A file, or standard input for "-": a mapping in YAML or JSON. */

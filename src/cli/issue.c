@@ -17,20 +17,6 @@ enum { PATH_BYTES_MAX = 1024, BODY_BYTES_MAX = 1024 * 1024, FORGE_TIMEOUT_MS = 1
 
 /* ---- Arguments ---- */
 
-/* The words from the given one on, or all of standard input for "-"; "" when there are none. */
-static enum rc read_text(struct cli *cli, size_t first, struct buf *into, struct err *err)
-{
-    const char *word = args_word(&cli->args, first);
-    if (text_same(word, "-") && args_word(&cli->args, first + 1) == NULL)
-        return cli_read_stdin(into, err);
-    for (size_t i = first; (word = args_word(&cli->args, i)) != NULL; i++) {
-        if (i > first)
-            buf_addc(into, ' ');
-        buf_adds(into, word);
-    }
-    return RC_OK;
-}
-
 /* The word as the number of an issue, with or without #; NULL: it is none. */
 static const char *number_of(const char *word)
 {
@@ -87,7 +73,7 @@ static int run_new(struct cli *cli)
     const char *repository = cli_repo(cli, &status);
     if (repository == NULL)
         return status;
-    enum rc rc = read_text(cli, 0, &text, &err);
+    enum rc rc = cli_read_text(cli, 0, &text, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     struct jw jw = jw_to(&body);
@@ -111,7 +97,7 @@ static int run_comment(struct cli *cli)
     struct which which;
     if (!read_which(cli, &which, &status))
         return status;
-    enum rc rc = read_text(cli, 1, &text, &err);
+    enum rc rc = cli_read_text(cli, 1, &text, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     struct jw jw = jw_to(&body);

@@ -27,6 +27,16 @@ static const char *lasted(struct cli *cli, const struct js *run)
     return arena_strdup(&cli->arena, duration_format(text, to_us - from_us));
 }
 
+/* "running, paused" */
+static const char *status_text(struct cli *cli, const struct js *run)
+{
+    const char *status = js_get_str(run, "status", "?");
+    if (js_get_bool(run, "paused", false))
+        return arena_printf(&cli->arena, "%s, paused", status);
+    bool asks = js_get_str(run, "questionId", NULL) != NULL;
+    return asks ? arena_printf(&cli->arena, "%s, asks", status) : status;
+}
+
 static void runs_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
@@ -41,7 +51,7 @@ static void runs_table(struct cli *cli, const struct cli_listing *listing)
         const struct js *run = listing->items[i];
         const char *status = js_get_str(run, "status", "?");
         table_cell(&table, cli_id_shown(cli, run, "id", len), TONE_PLAIN);
-        table_cell(&table, status, term_status_tone(status));
+        table_cell(&table, status_text(cli, run), term_status_tone(status));
         table_cell(&table, js_text(js_get(run, "runNo"), &cli->arena), TONE_PLAIN);
         table_cell(&table, js_text(js_get(run, "attempt"), &cli->arena), TONE_PLAIN);
         table_cell(&table, term_time(&cli->term, js_get_str(run, "queuedAt", NULL), &cli->arena),
@@ -86,6 +96,9 @@ static void run_details(struct cli *cli, const struct id *id, const struct js *r
     show_member(cli, "Waits for", run, "deferredReason");
     show_member(cli, "Waits because", run, "deferredDetail");
     show_member(cli, "Overridden", run, "overridden");
+    show_time(cli, "Paused", run, "pausedAt");
+    show_member(cli, "Paused by", run, "pausedBy");
+    show_member(cli, "Asks", run, "questionId");
     show_member(cli, "Stopping", run, "stopping");
     show_member(cli, "Repository", run, "repository");
     show_member(cli, "Attempt", run, "attempt");

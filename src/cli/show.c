@@ -108,6 +108,19 @@ void show_time(struct cli *cli, const char *label, const struct js *object, cons
     show_line(cli, label, shown, TONE_PLAIN);
 }
 
+const char *show_age(struct cli *cli, const struct js *object, const char *until)
+{
+    int64_t asked_us = 0, until_us = 0;
+    char text[TIME_TEXT_BYTES];
+    if (!time_parse(js_get_str(object, "requestedAt", ""), &asked_us))
+        return "";
+    if (!time_parse(js_get_str(object, until, ""), &until_us)) {
+        struct clock clock = clock_real();
+        until_us = clock_now_us(&clock);
+    }
+    return arena_strdup(&cli->arena, duration_format(text, until_us - asked_us));
+}
+
 void show_error(struct cli *cli, const struct js *object)
 {
     const char *code = js_get_str(object, "errorCode", "");

@@ -30,6 +30,8 @@ void show_line(const struct cli *cli, const char *label, const char *value, enum
 void show_member(struct cli *cli, const char *label, const struct js *object, const char *key);
 void show_status(struct cli *cli, const struct js *object);
 void show_time(struct cli *cli, const char *label, const struct js *object, const char *key);
+/* How long it waits since requestedAt, or waited until the time in `until`. */
+const char *show_age(struct cli *cli, const struct js *object, const char *until);
 /* errorCode and errorMessage. */
 void show_error(struct cli *cli, const struct js *object);
 /* "label: command" on a line of its own, made safe for a terminal.  A text from the server or the

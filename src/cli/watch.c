@@ -175,6 +175,8 @@ static void print_event(struct watch *watch, const struct js *tree)
     spinner_clear(watch);
     print_heading(watch, timeline_group_of(event.type), event.time_us);
     print_line(watch, js_get_str(tree, "time", ""), &timeline.groups[0].lines[0]);
+    if (text_same(js_str(js_path(tree, "data.reason"), ""), "candidates_running"))
+        show_next(watch->cli, "  To see them", "drover compare %s", watch->run_id);
 }
 
 static bool take_event(void *ctx, const struct sse_event *sse)
@@ -230,7 +232,10 @@ static int print_outcome(struct cli *cli, const char *run_id)
     show_error(cli, answer.tree);
     show_line(cli, "Task", task_id, TONE_PLAIN);
     print_pr(cli, answer.tree);
-    show_next(cli, completed ? "Its diff" : "Its output", "drover artifacts %s", run_id);
+    const char *patch = js_get_str(answer.tree, "patchSha256", NULL);
+    if (completed && patch != NULL)
+        show_next(cli, "Its diff", "drover artifact %s", shell_quote(patch, &cli->arena));
+    show_next(cli, completed ? "Its files" : "Its output", "drover artifacts %s", run_id);
     if (!completed)
         show_next(cli, "Once more", "drover retry %s --watch", shell_quote(task_id, &cli->arena));
     return completed ? CLI_DONE : CLI_FAILED;

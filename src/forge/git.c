@@ -146,6 +146,8 @@ const char **git_env(const struct git *git, const struct git_call *call, struct 
     list_add(&env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes");
     list_add(&env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh");
     list_add(&env, "GIT_OPTIONAL_LOCKS=0");
+    /* An origin that is a checkout may name a command that gets the objects which it lacks. */
+    list_add(&env, "GIT_NO_LAZY_FETCH=1");
     list_add(&env, "GIT_MERGE_AUTOEDIT=no");
     list_add(&env, "LC_ALL=C");
     size_t count = COUNT_OF(settings);

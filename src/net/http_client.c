@@ -26,6 +26,7 @@ enum {
 struct http_client {
     CURL *easy;
     char url[URL_TEXT_BYTES];
+    char *socket_path; /* or NULL */
     bool loopback;
     char *authorization; /* The whole header line, or NULL. */
     int64_t timeout_ms, connect_timeout_ms;
@@ -74,7 +75,8 @@ enum rc http_client_new(const struct http_client_options *options, struct http_c
     struct http_client *client = mem_alloc(sizeof *client);
     client->easy = easy;
     (void)url_format(client->url, &url);
-    client->loopback = url_is_loopback(&url);
+    client->socket_path = options->socket_path != NULL ? mem_strdup(options->socket_path) : NULL;
+    client->loopback = client->socket_path != NULL || url_is_loopback(&url);
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS;
     client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
                                                                  : CONNECT_TIMEOUT_MS;
@@ -95,6 +97,7 @@ void http_client_free(struct http_client *client)
     if (client->authorization != NULL)
         explicit_bzero(client->authorization, strlen(client->authorization));
     mem_free(client->authorization);
+    mem_free(client->socket_path);
     mem_free(client);
 }
 
@@ -180,6 +183,8 @@ static enum rc prepare(struct transfer *transfer, const char *path,
     curl->easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
     curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (client->socket_path != NULL)
+        curl->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
     if (client->loopback) /* A proxy of the environment must not see the token. */
         curl->easy_setopt(easy, CURLOPT_PROXY, "");
     return RC_OK;

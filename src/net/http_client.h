@@ -17,6 +17,7 @@ struct http_client;
 
 struct http_client_options {
     const char *url;            /* Of the server, in the form of url.h.  Copied. */
+    const char *socket_path;    /* Its unix socket, reached in place of host and port; or NULL. */
     const char *token;          /* Bearer token, or NULL.  Copied; never printed. */
     int64_t timeout_ms;         /* Of a whole call; 0: 30 s. */
     int64_t connect_timeout_ms; /* 0: 5 s */

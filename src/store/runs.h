@@ -83,6 +83,9 @@ struct run_row {
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
     int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
     int64_t quota_hits;          /* Usage limits in a row. */
+    int64_t overloads;           /* Of its provider, in a row: core/run/overload.h */
+    int64_t overloaded_us;       /* The first of them ever; 0: none. */
+    int64_t overloaded_until_us; /* queued: it is not tried before; or 0. */
     int64_t paused_us;           /* A person has paused it then; 0: it is not paused. */
     const char *paused_by;       /* Who; or NULL */
     int64_t still_us;            /* Since when its clocks stand still; 0: they run. */

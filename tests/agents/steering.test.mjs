@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { callDrover } from '../e2e/lib/cli.mjs';
 import { assertDoneOnce } from '../e2e/lib/once.mjs';
 import { processesWith } from '../e2e/lib/procs.mjs';
 import { TooSlow, withRoom } from '../e2e/lib/room.mjs';
@@ -11,6 +12,7 @@ import { TERMINAL } from '../e2e/lib/server.mjs';
 import { until } from '../e2e/lib/wait.mjs';
 import { AGENTS } from './lib/agents.mjs';
 import { prepare, startBench } from './lib/bench.mjs';
+import { assertBooked } from './lib/books.mjs';
 import { Gate, holds, says } from './lib/turns.mjs';
 
 let server;
@@ -19,7 +21,11 @@ const WORDS = 'Please write a whole number, MARK-4711.';
 const hasWords = ({ said, results }) =>
     [...said, ...results.map(({ text }) => text)].join('\n').includes(WORDS);
 
-const say = (runId, text) => server.post(`/v1/runs/${runId}/messages`, { text });
+// As people do it.
+async function drover(...words) {
+    const { status, stdout, stderr } = await callDrover(server, words);
+    assert.equal(status, 0, stdout + stderr);
+}
 
 const stateOf = (pid) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
 
@@ -33,18 +39,21 @@ describe('a real agent that works', { concurrency: 2 }, () => {
         it(`${name} has a message in its next turn`, async (t) => {
             const agent = AGENTS[name];
             const gate = new Gate();
-            const { model, repo } = await prepare(t, server, name,
+            const at = await prepare(t, server, name,
                 [holds(gate, agent.shell('cat answer.txt')), agent.edit(), says('Done.'),
                     says('It is whole.')]);
+            const { model, repo } = at;
             const { taskId, runId } = await server.submit(repo.name);
             await gate.stands();
-            await say(runId, WORDS);
+            await drover('say', runId, WORDS);
             await server.untilEvent(runId, 'agent.message.delivered');
             gate.open();
             await server.untilTask(taskId, 'completed');
             model.assertSound();
-            assert.equal(model.main.findIndex(hasWords), next, 'the request that has it first');
             assert.equal((await server.run(runId)).attempt, 1);
+            // The other one asks for a title of its session when it is about to end.
+            if (name === 'claude') await assertBooked(server, runId, at);
+            assert.equal(model.main.findIndex(hasWords), next, 'the request that has it first');
             await assertDoneOnce(server, { taskId, runId, repo });
         });
 
@@ -56,7 +65,7 @@ describe('a real agent that works', { concurrency: 2 }, () => {
                 says('It is 42.')]);
         const { taskId, runId } = await server.submit(repo.name);
         await gate.stands();
-        await say(runId, WORDS);
+        await drover('say', runId, WORDS);
         gate.open();
         await server.untilTask(taskId, 'completed');
         model.assertSound();
@@ -73,13 +82,14 @@ describe('a real agent that works', { concurrency: 2 }, () => {
                     { timeouts: { idleMs: limitMs } });
                 const { taskId, runId } = await server.submit(repo.name);
                 await gate.stands();
-                await server.call('POST', `/v1/runs/${runId}/pause`, { body: {} });
-                if (!await untilStopped(taskId, runId, name)) throw new TooSlow();
+                const { status } = await callDrover(server, ['pause', runId]);
+                const paused = status === 0 && await untilStopped(taskId, runId, name);
+                if (!paused) throw new TooSlow();
                 gate.open();
                 await sleep(limitMs * 1.5); // For the limit that must not count.
                 assert.equal((await server.run(runId)).status, 'running');
                 assert.equal(model.main.length, 2, 'it works while it is paused');
-                await server.post(`/v1/runs/${runId}/resume`);
+                await drover('resume', runId);
                 await server.untilTask(taskId, 'completed');
                 model.assertSound();
                 await assertDoneOnce(server, { taskId, runId, repo });

@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { AGENTS, VERSIONS } from './lib/agents.mjs';
+import { answersWithTokens } from './lib/books.mjs';
 import { Direct } from './lib/direct.mjs';
 import { costOf, openModel, tokensOf } from './lib/model_server.mjs';
 import { SCENARIOS } from './lib/scenarios.mjs';
@@ -60,7 +61,7 @@ const rolloutOf = (direct) => direct.files((path) => /rollout-.*\.jsonl$/.test(p
 
 function figuresOf(name, scenario, model, { lines, from }) {
     const agent = AGENTS[name];
-    const answers = model.answers.slice(from).filter(({ side }) => !side || agent.asides !== false);
+    const answers = answersWithTokens(agent, model.answers.slice(from));
     const { input, cached, cacheWrite, output } = tokensOf(answers);
     const turns = answers.filter(({ side }) => !side).length;
     const tools = answers.flatMap(({ calls }) => calls)

@@ -1,10 +1,11 @@
 // budget_tree.test.mjs - tasks and their sub-tasks: one budget, a hard stop at every node, and an
 // end in common; by people and by agents, and after kill -9 in the middle.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
 import { assertHistory } from './lib/cloudevents.mjs';
-import { fixes, says, stays, waits } from './lib/git.mjs';
+import { FILES, fixes, says, stays, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { withServer } from './lib/own.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
@@ -156,6 +157,28 @@ describe('an agent of a repository that says nothing of limits', { concurrency: 
         const free = await server.finish(repo.name, 'completed');
         assert.equal(free.run.maxTurns, null);
         assert.equal(free.run.turns, 150);
+    });
+
+    it('waits while its provider is overloaded, without an attempt counted', async () => {
+        const transcript = readFileSync(
+            new URL('../fixtures/transcripts/claude_e529.jsonl', import.meta.url), 'utf8');
+        const more = { files: { ...FILES, 'transcript.jsonl': transcript } };
+        const repo = await server.repository('acme/overloaded', '', more);
+        repo.document.agent = { adapter: 'claude',
+            command: ['/bin/sh', '-c', 'cat transcript.jsonl; echo half >answer.txt; exit 1'] };
+        await server.configure(repo.name, repo.document);
+        const { taskId, runId } = await server.submit(repo.name);
+        const task = await server.untilTask(taskId, 'deferred');
+        assert.equal(task.deferredReason, 'provider_overloaded');
+        assert.match(task.deferredDetail, /overloaded .* tried again at /);
+        const run = await server.run(runId);
+        assert.equal(run.retries.agent, 1);
+        assert.equal(run.patches.length, 1); // What it had done by then.
+        await server.cancel(taskId);
+        repo.document.retries = { overloads: 0 };
+        await server.configure(repo.name, repo.document);
+        const gaveUp = await server.finish(repo.name, 'failed');
+        assert.equal(gaveUp.run.errorCode, 'provider_overloaded');
     });
 
     it('is forecast by those before it', async () => {

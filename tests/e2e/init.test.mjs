@@ -1,6 +1,6 @@
 // init.test.mjs - the first hour: drover init in a checkout, then a task without --repo.
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { launch, launchOnTerminal } from './lib/cli.mjs';
@@ -120,6 +120,21 @@ describe('drover init, without a server', { concurrency: 4 }, () => {
         assert.equal(code, DONE);
         assert.match(out, /^Check +none was found: write one under verify in drover\.yaml/m);
         assert.match(fileOf(top), /^verify: \[\]$/m);
+    });
+
+    it('runs no command that the configuration of a checkout names', async () => {
+        const top = tree('hostile', { 'package.json': '{"scripts":{"test":"t"}}' });
+        const hash = git(top, 'rev-parse', 'HEAD:package.json');
+        rmSync(join(top, '.git/objects', hash.slice(0, 2), hash.slice(2)));
+        const mark = join(dir, 'was-run');
+        for (const [key, value] of Object.entries({ 'core.repositoryFormatVersion': '1',
+            'extensions.partialClone': 'elsewhere', 'remote.elsewhere.promisor': 'true',
+            'remote.elsewhere.url': top, 'remote.elsewhere.uploadPack': `touch ${mark}; false`,
+            'core.fsmonitor': `touch ${mark}; false`, 'core.pager': `touch ${mark}` }))
+            git(top, 'config', key, value);
+        const { code, err } = await init(top, makeHome().env);
+        assert.equal(code, DONE, err);
+        assert.equal(existsSync(mark), false);
     });
 
     it('shows what it would write, and writes nothing', async () => {
@@ -314,9 +329,13 @@ describe('the first hour', { concurrency: 1 }, () => {
         const taken = await cli(other, 'init');
         assert.equal(taken.code, REFUSED);
         assert.match(taken.err, /has a repository billing already, at .*: give this one another/);
+        assert.equal(existsSync(join(other, 'drover.yaml')), false);
         const named = await cli(other, 'init', '--name', 'ann/billing');
         assert.equal(named.code, DONE, named.err);
         assert.match(named.out, /^Added +ann\/billing at /m);
+        const forced = await cli(other, 'init', '--force');
+        assert.match(forced.out, /^Name +ann\/billing \(the server has it by this name\)$/m);
+        assert.match(fileOf(other), /drover repo set ann\/billing --config/);
     });
 
     it('finds the repository from a linked worktree and from a clone', async () => {

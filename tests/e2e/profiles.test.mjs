@@ -1,14 +1,15 @@
 // profiles.test.mjs - agents of known profiles, as a new user has them: installed by npm, named by
 // `use`, logged in as the server's user; their sessions and logins from attempt to attempt.
 import assert from 'node:assert/strict';
-import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, symlinkSync,
+    writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch } from './lib/cli.mjs';
 import { dataOf } from './lib/cloudevents.mjs';
-import { git } from './lib/git.mjs';
+import { git, says } from './lib/git.mjs';
 import { makeDirectory, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -171,6 +172,20 @@ describe('an agent by its profile', { concurrency: 4 }, () => {
         }
     });
 
+    it('as a fallback gets a home that the program before it has not seen', async (t) => {
+        if (!server.needsWalls(t)) return;
+        writeLogin(home, JSON.stringify(tokens(1, 1000), null, 2));
+        const outside = makeDirectory();
+        const hostile = `ln -s ${outside} "$HOME/.claude"\n` + says({ type: 'result',
+            subtype: 'success', is_error: true, api_error_status: 429, result: 'API Error: 429' });
+        const repo = await use('acme/fallback', { agent: { use: undefined, adapter: 'claude',
+            command: ['/bin/sh', '-c', `${hostile}exit 1`], account: 'used-up',
+            fallback: [{ use: 'claude', account: 'other' }] } });
+        const { run } = await server.finish(repo.name, 'completed');
+        assert.equal(run.account, 'other');
+        assert.deepEqual(readdirSync(outside), []);
+    });
+
     it('is shown with what its profile has given', async () => {
         const repo = await use('acme/shown', { agent: { env: ['A=1'] } });
         const { effective, origins } = await server.get(
@@ -274,6 +289,11 @@ describe('the command line about profiles', { concurrency: 4 }, () => {
         };
         assert.match((await check('{use: cluade}')).err, /agent\.use: .*did you mean claude\?/);
         assert.match((await check('{command: [a], model: m}')).out, /warning: agent\.model/);
+        assert.match((await check('{command: [a], env: [A, API_KEY=x]}')).out,
+            /warning: agent\.env\[1\] \(API_KEY\) looks like a secret/);
+        assert.match((await check('{command: [a], env: [A=$B]}')).out,
+            /warning: agent\.env\[0\] is passed on as it is written/);
+        assert.doesNotMatch((await check('{command: [a], env: [A=b]}')).out, /warning/);
         assert.doesNotMatch((await check('{use: claude, model: m}')).out, /warning/);
         assert.doesNotMatch((await check('{command: [a, "{model}"], model: m}')).out, /warning/);
     });

@@ -32,6 +32,7 @@
 #include "control/run/effective.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
+#include "control/run/overloads.h"
 #include "control/run/quarantine.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
@@ -329,6 +330,9 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
         return rc;
     if (works)
         account_fact(ctx, flow, &offer, &facts, &waiting);
+    const char *overloaded = overloads_detail(ctx, &flow->run);
+    if (overloaded != NULL)
+        facts.of[CHECK_OVERLOADED] = (struct start_fact){1, 1, overloaded};
     if (admission_start(&facts) == ADMISSION_PASSED)
         rc = repo_load_check(ctx, &line->load, flow, &view, &facts);
     if (rc == RC_OK && works && admission_start(&facts) == ADMISSION_PASSED) {

@@ -22,7 +22,7 @@ static enum rc check_works(struct context *ctx, const struct flow *flow)
     if (rc != RC_OK || (job.life.state == JOB_LEASED && step_runs_agent(job.type)))
         return rc;
     return err_set(ctx->err, RC_CONFLICT, "NO_AGENT_WORKS",
-                   "run %s is %s and no agent works on it: there is nobody to ask for",
+                   "run %s is %s and no agent works on it: only one that works asks",
                    flow->run.id.text, run_status_name(flow->run.status));
 }
 

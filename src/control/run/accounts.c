@@ -41,11 +41,6 @@ enum rc accounts_pass(struct context *ctx, struct run_row *head)
     return RC_OK;
 }
 
-struct waiting {
-    enum admission_check check; /* For what. */
-    const char *detail, *account;
-};
-
 /* ---- parking ---- */
 
 static enum rc emit(struct context *ctx, const char *type, const struct account_row *row,
@@ -143,8 +138,8 @@ static enum rc park(struct context *ctx, const struct flow *flow, enum adapter a
     return rc == RC_OK ? emit(ctx, EV_ACCOUNT_PARKED, &row, row.reason) : rc;
 }
 
-/* Back to the queue.  The run's time limit starts anew with the next start. */
-static enum rc queue_again(struct context *ctx, struct flow *flow, const struct waiting *waiting)
+enum rc accounts_queue_again(struct context *ctx, struct flow *flow,
+                             const struct account_wait *waiting)
 {
     flow->run.deferred_reason = admission_reason(waiting->check);
     flow->run.deferred_detail = waiting->detail;
@@ -191,11 +186,11 @@ static enum rc hold_run(struct context *ctx, struct flow *flow, enum adapter ada
     run->held_until_us = wait_until(ctx, quota, run->quota_hits, adapter);
     struct timer_row timer = {
         .kind = TIMER_RUN_HELD, .subject = run->id, .due_us = run->held_until_us};
-    struct waiting waiting = {CHECK_REPORTED_QUOTA, accounts_held_detail(run, ctx->arena),
-                              run->account};
+    struct account_wait waiting = {CHECK_REPORTED_QUOTA, accounts_held_detail(run, ctx->arena),
+                                   run->account};
     context_due(ctx, timer.due_us);
     enum rc rc = timers_set(ctx->db, &timer, ctx->err);
-    return rc == RC_OK ? queue_again(ctx, flow, &waiting) : rc;
+    return rc == RC_OK ? accounts_queue_again(ctx, flow, &waiting) : rc;
 }
 
 enum rc accounts_release(struct context *ctx, const struct id *run_id)
@@ -228,11 +223,11 @@ enum rc accounts_defer(struct context *ctx, struct flow *flow, const struct js *
     if (rc != RC_OK)
         return rc;
     char until[TIME_TEXT_BYTES];
-    struct waiting waiting = {CHECK_QUOTA,
-                              arena_printf(ctx->arena, "account %s waits for its reset at %s",
-                                           flow->run.account, time_format(until, until_us)),
-                              flow->run.account};
-    return queue_again(ctx, flow, &waiting);
+    struct account_wait waiting = {CHECK_QUOTA,
+                                   arena_printf(ctx->arena, "account %s waits for its reset at %s",
+                                                flow->run.account, time_format(until, until_us)),
+                                   flow->run.account};
+    return accounts_queue_again(ctx, flow, &waiting);
 }
 
 /* ---- probing ---- */
@@ -285,8 +280,8 @@ enum rc accounts_enter(struct context *ctx, struct flow *flow, bool *ret_held)
         return rc;
     *ret_held = true;
     struct pool_refusal refusal = pool_refusal(ctx, flow, &offer);
-    struct waiting waiting = {refusal.check, refusal.detail, refusal.account};
-    return queue_again(ctx, flow, &waiting);
+    struct account_wait waiting = {refusal.check, refusal.detail, refusal.account};
+    return accounts_queue_again(ctx, flow, &waiting);
 }
 
 /* Neither of these is about its parking: updated_us, by which hits are forgotten, stays. */

@@ -16,6 +16,7 @@
 #ifndef CONTROL_RUN_ACCOUNTS_H
 #define CONTROL_RUN_ACCOUNTS_H
 #include "control/run/flow.h"
+#include "core/run/admission.h"
 #include "store/accounts.h"
 
 #define TIMER_ACCOUNT_RESET "account_reset"
@@ -39,6 +40,14 @@ MUST_USE enum rc accounts_pass(struct context *ctx, struct run_row *head);
    message, record, ended}.  Parks the account where core/agent/claims.h decides so, and sends the
    run back to the queue. */
 MUST_USE enum rc accounts_defer(struct context *ctx, struct flow *flow, const struct js *result);
+/* A run that runs or plans goes back to the queue.  Its time limit starts anew with the next
+   start. */
+struct account_wait {
+    enum admission_check check; /* For what it waits. */
+    const char *detail, *account;
+};
+MUST_USE enum rc accounts_queue_again(struct context *ctx, struct flow *flow,
+                                      const struct account_wait *waiting);
 /* Why a run with held_until_us waits. */
 const char *accounts_held_detail(const struct run_row *run, struct arena *arena);
 /* A run is about to start an attempt of its agent: it keeps its account or gets another one of its

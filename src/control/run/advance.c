@@ -128,12 +128,12 @@ static enum rc patch_flagged(struct context *ctx, const struct flow *flow, bool 
 /* Everything before publishing is done: a person must approve where policy requires it. */
 static enum rc conclude(struct context *ctx, struct flow *flow)
 {
-    bool recalled = false;
+    const struct recall *recall = NULL;
     enum rc rc = pipeline_walk(ctx, flow, RUN_JUDGING, NULL);
     if (rc == RC_OK)
-        rc = pipeline_recall_for_messages(ctx, flow, &recalled);
-    if (rc != RC_OK || recalled)
-        return rc;
+        rc = pipeline_recalls(ctx, flow, &recall);
+    if (rc != RC_OK || recall != NULL)
+        return rc == RC_OK ? pipeline_recall(ctx, flow, recall) : rc;
     bool flagged;
     enum policy_verdict verdict;
     rc = patch_flagged(ctx, flow, &flagged);

@@ -8,9 +8,10 @@
  *              +-- delivered      the worker of that job was lost, or gave it back
  *
  * A message is in one attempt only, and messages of an attempt are in order.  An agent that ends
- * while messages are unread starts again with them before its patch is checked, and so does one
- * whose patch was checked meanwhile, before it is published; unless the run has used up its turns
- * or its money.  After an approval the patch is published as it is.
+ * while messages are unread starts again with them, whatever it has achieved, before its patch is
+ * checked; and so does one whose patch was checked meanwhile, before it is published.  Not in a run
+ * that has used up its turns or its money, and not after an approval: then the patch is published
+ * as it is.
  */
 #ifndef CONTROL_RUN_MESSAGES_H
 #define CONTROL_RUN_MESSAGES_H

@@ -81,12 +81,10 @@ struct recall {
 };
 MUST_USE enum rc pipeline_recall(struct context *ctx, struct flow *flow,
                                  const struct recall *recall);
-/* If messages are unread, and the run may still use its agent.  *ret_recalled: the run has
-   moved. */
-MUST_USE enum rc pipeline_recall_for_messages(struct context *ctx, struct flow *flow,
-                                              bool *ret_recalled);
-/* An agent that ended has a question open: the run waits for the answer. */
-MUST_USE enum rc pipeline_recall_for_answer(struct context *ctx, struct flow *flow);
+/* The reason why its agent is to start again: its question is open, so that the run waits for the
+   answer; or messages are unread, and the run may still use its agent.  NULL: none. */
+MUST_USE enum rc pipeline_recalls(struct context *ctx, struct flow *flow,
+                                  const struct recall **ret_recall);
 /* The question that the run waited for is closed: the agent starts. */
 MUST_USE enum rc pipeline_answered(struct context *ctx, struct flow *flow);
 #endif

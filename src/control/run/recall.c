@@ -6,6 +6,7 @@
  */
 #include "control/run/messages.h"
 #include "control/run/pipeline.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "core/event_types.h"
 
@@ -24,25 +25,26 @@ enum rc pipeline_recall(struct context *ctx, struct flow *flow, const struct rec
     return rc == RC_OK ? pipeline_start_agent(ctx, flow) : rc;
 }
 
-enum rc pipeline_recall_for_messages(struct context *ctx, struct flow *flow, bool *ret_recalled)
+enum rc pipeline_recalls(struct context *ctx, struct flow *flow, const struct recall **ret_recall)
 {
-    static const struct recall recall = {"message", "People have sent messages to the agent"};
-    *ret_recalled = false;
+    static const struct recall question = {"question", "The agent ended with an open question"};
+    static const struct recall message = {"message", "People have sent messages to the agent"};
     const struct ending *ending = NULL;
     bool wait = false;
+    *ret_recall = NULL;
     /* A pull request that the agent has opened is not changed behind its back. */
-    enum rc rc = remote_has_pr(flow) ? RC_OK : messages_wait(ctx, flow, &wait);
+    if (remote_has_pr(flow))
+        return RC_OK;
+    if (question_is_open(flow)) {
+        *ret_recall = &question;
+        return RC_OK;
+    }
+    enum rc rc = messages_wait(ctx, flow, &wait);
     if (rc == RC_OK && wait)
         rc = pipeline_used_up(ctx, flow, &ending);
-    *ret_recalled = wait && ending == NULL;
-    return rc == RC_OK && *ret_recalled ? pipeline_recall(ctx, flow, &recall) : rc;
-}
-
-enum rc pipeline_recall_for_answer(struct context *ctx, struct flow *flow)
-{
-    static const struct recall recall = {"question", "The agent ended with an open question"};
-    return flow->run.status == RUN_PLANNING ? pipeline_resume(ctx, flow)
-                                            : pipeline_recall(ctx, flow, &recall);
+    if (rc == RC_OK && wait && ending == NULL)
+        *ret_recall = &message;
+    return rc;
 }
 
 enum rc pipeline_answered(struct context *ctx, struct flow *flow)

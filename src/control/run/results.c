@@ -5,6 +5,7 @@
 #include "control/run/results.h"
 #include "control/run/accounts.h"
 #include "control/run/ending.h"
+#include "control/run/overloads.h"
 #include "control/run/patch.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
@@ -181,28 +182,41 @@ static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct i
 }
 
 /* What the agent had done by then is kept: the next attempt continues from there. */
-static enum rc defer_agent(struct context *ctx, struct flow *flow, const struct js *result)
+static enum rc keep_work(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = RC_OK;
-    if (js_type(js_get(result, "patch")) == JS_OBJECT)
-        rc = record_patch(ctx, flow, result);
-    return rc == RC_OK ? accounts_defer(ctx, flow, result) : rc;
+    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
+    return has_patch ? record_patch(ctx, flow, result) : RC_OK;
 }
 
-/* Adds up what it used.  *ret_deferred: it waits for its provider's account. */
+/* The outcomes after which the run waits in the queue, and the same attempt begins again. */
+static const struct {
+    const char *outcome;
+    enum rc (*defer)(struct context *ctx, struct flow *flow, const struct js *result);
+} deferrals[] = {
+    {"quota", accounts_defer},
+    {"overloaded", overloads_defer},
+};
+
+/* Adds up what it used.  *ret_deferred: it waits for its provider. */
 static enum rc take_usage(struct context *ctx, struct flow *flow, const struct js *result,
                           bool *ret_deferred)
 {
-    *ret_deferred = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
+    const char *outcome = js_get_str(result, "outcome", "");
     int64_t retries = js_get_int(result, "toolRetries", 0);
+    *ret_deferred = false;
     if (retries > 0 && retries < TOOL_RETRIES_MAX)
         flow->run.used[BUDGET_TOOL] += retries;
     enum rc rc = usage_take(ctx, &flow->run, flow->assignment, result);
-    if (rc != RC_OK || *ret_deferred)
-        return rc == RC_OK ? defer_agent(ctx, flow, result) : rc;
-    flow->run.quota_hits = 0;
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(deferrals); i++) {
+        if (strcmp(deferrals[i].outcome, outcome) != 0)
+            continue;
+        *ret_deferred = true;
+        rc = keep_work(ctx, flow, result);
+        return rc == RC_OK ? deferrals[i].defer(ctx, flow, result) : rc;
+    }
+    flow->run.quota_hits = flow->run.overloads = 0;
     bool worked = usage_shows_work(result) || parse_report(result) == REPORT_SUCCESS;
-    return worked ? accounts_proved(ctx, &flow->run) : RC_OK;
+    return rc == RC_OK && worked ? accounts_proved(ctx, &flow->run) : rc;
 }
 
 static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct ending *stop,
@@ -232,19 +246,18 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
     if (rc == RC_OK && has_patch)
         rc = policies_on_patch(ctx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
                                &stopped);
-    if (rc == RC_OK && has_patch && !stopped)
-        rc = pipeline_recall_for_messages(ctx, flow, &stopped);
     if (rc != RC_OK || stopped)
         return rc;
     return has_patch ? pipeline_next(ctx, flow) : remote_take_pr(ctx, flow);
 }
 
-/* What it has done so far is kept. */
-static enum rc await_answer(struct context *ctx, struct flow *flow, const struct js *result,
-                            bool has_patch)
+/* For what people have said, or are to say.  What the agent has done so far is kept. */
+static enum rc start_again(struct context *ctx, struct flow *flow, const struct js *result,
+                           const struct recall *recall)
 {
+    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
     enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
-    return rc == RC_OK ? pipeline_recall_for_answer(ctx, flow) : rc;
+    return rc == RC_OK ? pipeline_recall(ctx, flow, recall) : rc;
 }
 
 enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
@@ -265,8 +278,12 @@ enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *re
     }
     if (js_count(secrets) > 0)
         return result_of_secrets(ctx, flow, secrets);
-    if (stop == NULL && !facts.pr_exists && question_is_open(flow))
-        return await_answer(ctx, flow, result, facts.has_commits);
+    if (stop == NULL) {
+        const struct recall *recall = NULL;
+        enum rc rc = pipeline_recalls(ctx, flow, &recall);
+        if (rc != RC_OK || recall != NULL)
+            return rc == RC_OK ? start_again(ctx, flow, result, recall) : rc;
+    }
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;

@@ -102,7 +102,7 @@ enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *
     if (rc != RC_OK || over)
         return rc;
     if (question_is_open(flow))
-        return pipeline_recall_for_answer(ctx, flow);
+        return pipeline_resume(ctx, flow); /* It waits for the answer. */
     if (strcmp(js_get_str(result, "report", ""), "error") == 0)
         return fail_plan(ctx, flow, result);
     const char *summary = js_get_str(result, "summary", NULL);

@@ -6,6 +6,7 @@
 #include "control/watch/doctor.h"
 #include "base/js.h"
 #include "control/commit/isolate.h"
+#include "control/run/flow.h"
 #include "control/run/run_clock.h"
 #include "core/event_types.h"
 #include "core/step_kind.h"
@@ -31,10 +32,13 @@ enum check {
     CHECK_HOLDS,
     CHECK_SLOTS,
     CHECK_SAGAS,
+    CHECK_BUDGETS,
     CHECK_COUNT
 };
 
 static const struct doctor_check blank[CHECK_COUNT] = {
+    [CHECK_BUDGETS] = {.name = "budgets",
+                       .title = "Tasks and sub-tasks add up, and stop where a budget is passed"},
     [CHECK_READABLE] = {.name = "readable", .title = "Every run and saga can be read"},
     [CHECK_MOVER] = {.name = "mover",
                      .title = "Every unfinished run has exactly one thing that moves it on"},
@@ -228,6 +232,103 @@ static enum rc examine_task(struct doctor *doctor, const struct run_row *run)
     return RC_OK;
 }
 
+/* ---- a tree of tasks ---- */
+
+/* Has it been passed on to due.c to stop them? */
+static enum rc stops_soon(struct doctor *doctor, const struct id *task_id, bool *ret_soon)
+{
+    struct timer_row *timers;
+    size_t count;
+    enum rc rc = timers_of(doctor->db, task_id, &doctor->scratch, &timers, &count, doctor->err);
+    *ret_soon = false;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        *ret_soon |= strcmp(timers[i].kind, TIMER_SUBTASKS_BUDGET) == 0;
+    return rc;
+}
+
+/* A task that has candidates calls no model itself: candidates.h. */
+static enum rc has_candidates(struct doctor *doctor, const struct id *task_id, bool *ret_has)
+{
+    struct task_row task;
+    enum rc rc = tasks_get(doctor->db, task_id, &doctor->scratch, &task, doctor->err);
+    *ret_has = rc == RC_OK && task.best_of > 0;
+    return rc;
+}
+
+/* What is wrong with one run of a tree; NULL: nothing. */
+static const char *fault_of(const struct budget_tree *tree, int at)
+{
+    const struct budget_node *node = &tree->nodes[at];
+    struct budget_bound bound;
+    if (node->parent == BUDGET_TREE_NONE)
+        return NULL;
+    const struct budget_node *parent = &tree->nodes[node->parent];
+    for (int i = 0; i < MEASURE_COUNT; i++) {
+        if (node->total[i] > parent->total[i])
+            return "has used more than its parent, which it is a part of";
+        if (parent->limit[i] > 0 && (node->limit[i] == 0 || node->limit[i] > parent->limit[i]))
+            return "may use more than its parent";
+    }
+    return budget_tree_stops(tree, at, &bound) ? "goes on although a budget is passed" : NULL;
+}
+
+/* At its root: all that is below it. */
+static enum rc examine_tree(struct doctor *doctor, const struct run_row *run)
+{
+    struct budget_tree tree;
+    int64_t sum[MEASURE_COUNT] = {0};
+    bool soon;
+    enum rc rc = runs_tree(doctor->db, &run->id, 0, &doctor->scratch, &tree, doctor->err);
+    if (rc == RC_OK)
+        rc = stops_soon(doctor, &run->task_id, &soon);
+    if (rc != RC_OK)
+        return rc;
+    looked(doctor, CHECK_BUDGETS);
+    if (budget_tree_link(&tree, doctor->err) != RC_OK) {
+        found(doctor, CHECK_BUDGETS, run, arena_strdup(doctor->arena, doctor->err->text));
+        return RC_OK;
+    }
+    const char *fault = NULL;
+    for (int i = 0; rc == RC_OK && i < tree.count; i++) {
+        bool excused = soon;
+        for (int m = 0; m < MEASURE_COUNT; m++)
+            sum[m] += tree.nodes[i].used[m];
+        const char *here = fault_of(&tree, i);
+        if (here != NULL && !excused)
+            rc = has_candidates(doctor, &tree.nodes[i].task_id, &excused);
+        if (here != NULL && !excused && fault == NULL)
+            fault = arena_printf(doctor->arena, "run %s of it %s", tree.nodes[i].run_id.text, here);
+    }
+    int root = budget_tree_find(&tree, &run->id);
+    for (int m = 0; fault == NULL && m < MEASURE_COUNT; m++)
+        if (root == BUDGET_TREE_NONE || tree.nodes[root].total[m] != sum[m])
+            fault = "its sub-tasks do not add up";
+    if (rc == RC_OK && fault != NULL)
+        found(doctor, CHECK_BUDGETS, run, fault);
+    return rc;
+}
+
+/* A run with a parent has a root, and is a run of a sub-task of the parent's task. */
+static enum rc examine_place(struct doctor *doctor, const struct run_row *run)
+{
+    struct run_row parent;
+    struct task_row task;
+    if (id_same(&run->root_run_id, &run->id))
+        return examine_tree(doctor, run);
+    if (id_is_none(&run->parent_run_id))
+        return RC_OK;
+    enum rc rc = runs_get(doctor->db, &run->parent_run_id, &doctor->scratch, &parent, doctor->err);
+    if (rc == RC_OK)
+        rc = tasks_get(doctor->db, &run->task_id, &doctor->scratch, &task, doctor->err);
+    if (rc != RC_OK)
+        return rc;
+    looked(doctor, CHECK_BUDGETS);
+    if (!id_same(&task.parent_id, &parent.task_id) ||
+        !id_same(&run->root_run_id, &parent.root_run_id))
+        found(doctor, CHECK_BUDGETS, run, "its parent is another one than its task's");
+    return RC_OK;
+}
+
 static enum rc examine_run(struct doctor *doctor, const struct run_row *run)
 {
     enum rc rc = examine_mover(doctor, run);
@@ -235,6 +336,8 @@ static enum rc examine_run(struct doctor *doctor, const struct run_row *run)
         rc = examine_log(doctor, run);
     if (rc == RC_OK)
         rc = examine_task(doctor, run);
+    if (rc == RC_OK)
+        rc = examine_place(doctor, run);
     doctor->active += run_is_active(run->status);
     return rc;
 }

@@ -19,6 +19,7 @@
 #include "control/run/day_stop.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
+#include "control/run/overloads.h"
 #include "control/run/pipeline.h"
 #include "control/run/pull_limits.h"
 #include "control/run/quarantine.h"
@@ -193,6 +194,7 @@ static const struct timer_kind {
     {TIMER_QUARANTINE, quarantine_sweep, false},
     {TIMER_ACCOUNT_RESET, accounts_reset, false},
     {TIMER_RUN_HELD, accounts_release, false},
+    {TIMER_RUN_OVERLOADED, overloads_over, false},
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
     {TIMER_DAY_BUDGET, day_stop, false},

@@ -9,7 +9,7 @@
  *   plan, steps, sequence: config_steps.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
  *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
- *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, wallClockMs}
+ *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
  */
@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "core/config/config_decoder.h"
+#include "core/run/overload.h"
 #include "core/run/task_limits.h"
 #include <ctype.h>
 #include <math.h>
@@ -58,6 +59,7 @@ struct repo_config config_default(void)
                    .max_run_events = RUN_EVENTS_DEFAULT,
                    .max_run_event_bytes = RUN_EVENT_BYTES_DEFAULT},
         .budget = retries_default(),
+        .overloads = OVERLOADS_DEFAULT,
         .timeouts =
             {
                 .run_ms = RUN_MS_DEFAULT,
@@ -141,6 +143,8 @@ static enum rc decode_retries(struct decoder *decoder, const struct js *object)
                &(struct field_range){0, CONFIG_RETRIES_MAX}, &max[BUDGET_VERIFIER]);
     fields_int(&fields, "prRetries", FIELD_OPTIONAL, &(struct field_range){0, CONFIG_RETRIES_MAX},
                &max[BUDGET_PR]);
+    fields_int(&fields, "overloads", FIELD_OPTIONAL, &(struct field_range){0, OVERLOADS_MAX},
+               &decoder->config.overloads);
     int64_t wall_ms = -1;
     fields_int(&fields, "wallClockMs", FIELD_OPTIONAL,
                &(struct field_range){0, config_timeout_range.max}, &wall_ms);

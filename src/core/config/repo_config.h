@@ -187,6 +187,7 @@ struct repo_config {
         enum overlap_rule overlap;
     } limits;
     struct budget budget;    /* `retries: {agentAttempts, ..., wallClockMs}`; wall clock: run_ms */
+    int64_t overloads;       /* `retries.overloads`: 8 */
     struct {                 /* `timeouts: {...Ms}`; every one in milliseconds */
         int64_t run_ms;      /* 8 h */
         int64_t queue_ms;    /* 0: none */

@@ -85,6 +85,7 @@ static const struct check {
     [CHECK_ACCOUNT] = {"no_account_free", .reach = REACH_RUN},
     [CHECK_QUOTA] = {"provider_quota_parked", .reach = REACH_RUN},
     [CHECK_REPORTED_QUOTA] = {"agent_quota_reported", .reach = REACH_RUN},
+    [CHECK_OVERLOADED] = {"provider_overloaded", .reach = REACH_RUN},
     [CHECK_COST_TODAY] = {"cost_budget_exceeded", .reach = REACH_EVERYONE},
     [CHECK_OPEN_APPROVALS] = {"open_approvals_limit", NULL, REACH_REPOSITORY, "questions of",
                               "unanswered"},

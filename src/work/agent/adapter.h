@@ -74,32 +74,19 @@ struct transcript {
     struct {
         char hash[80]; /* Of name and arguments; "": not known. */
         int64_t failures;
-    } same;             /* The call that is repeated. */
-    enum report report; /* What the agent reports of its own work. */
-    const char *stop;   /* One of CUT_*; NULL: it may continue. */
+    } same;           /* The call that is repeated. */
+    const char *stop; /* One of CUT_*; NULL: it may continue. */
     struct {
         int64_t resets_us; /* 0: not said. */
         bool rejected;     /* By a record of the format, the provider refused a request. */
         char message[ADAPTER_NAME_MAX];
     } quota;
-    /* The provider was overloaded or the connection to it was lost, after the program's own
-       retries: the agent itself has not failed. */
-    bool overloaded;
-    char summary[ADAPTER_TEXT_MAX];
-    char error[ADAPTER_TEXT_MAX];
-    char session_id[ADAPTER_ID_MAX]; /* As reported; "": none yet. */
-    struct {
-        char id[ADAPTER_ID_MAX], name[ADAPTER_ID_MAX], summary[ADAPTER_BRIEF_MAX];
-    } open[ADAPTER_CALLS_MAX]; /* A ring: an old call that never ended gives way. */
     size_t open_next;
     struct {
         char id[ADAPTER_ID_MAX];
         struct tokens tokens;
     } messages[ADAPTER_MESSAGES_MAX]; /* A ring. */
     size_t message_next;
-    char message_id[ADAPTER_ID_MAX]; /* Of the message that is streamed; "": none. */
-    char words[ADAPTER_TEXT_MAX];    /* Of an answer that comes in pieces. */
-    bool answering;                  /* The model answers: what comes now is the same turn. */
     struct {
         /* Looks for requests that are noted elsewhere (rollout.h); false: there is no such place.
            NULL: there is none. */
@@ -109,23 +96,36 @@ struct transcript {
         bool waits;             /* A whole turn was printed, and none of its requests found yet: */
         struct tokens of_waits; /* its tokens. */
     } requests;
-    struct {
-        char id[16], text[ADAPTER_BRIEF_MAX];
-        char mark; /* ' ', '>' or 'x' */
-    } todos[ADAPTER_TODOS_MAX];
     size_t todo_count;
     struct {
         struct tokens tokens;
         double usd;
-    } results;                         /* What results have said of the requests before each. */
+    } results;              /* What results have said of the requests before each. */
+    int64_t login_failures; /* Retries in a row that the provider refused a login. */
+    struct buf input;       /* Bytes for the agent's stdin that are not written yet. */
+    struct acp *acp;        /* Of adapter_acp.c, or NULL. */
+    enum report report;     /* What the agent reports of its own work. */
+    /* The provider was overloaded or the connection to it was lost, after the program's own
+       retries: the agent itself has not failed. */
+    bool overloaded;
+    bool answering;    /* The model answers: what comes now is the same turn. */
+    bool input_waits;  /* The adapter keeps a message for the next turn. */
+    bool input_over;   /* stdin is closed once `input` is empty. */
+    bool session_lost; /* The agent says that it cannot resume the session. */
+    struct {
+        char id[16], text[ADAPTER_BRIEF_MAX];
+        char mark; /* ' ', '>' or 'x' */
+    } todos[ADAPTER_TODOS_MAX];
+    struct {
+        char id[ADAPTER_ID_MAX], name[ADAPTER_ID_MAX], summary[ADAPTER_BRIEF_MAX];
+    } open[ADAPTER_CALLS_MAX]; /* A ring: an old call that never ended gives way. */
+    char summary[ADAPTER_TEXT_MAX];
+    char error[ADAPTER_TEXT_MAX];
+    char session_id[ADAPTER_ID_MAX];   /* As reported; "": none yet. */
+    char message_id[ADAPTER_ID_MAX];   /* Of the message that is streamed; "": none. */
+    char words[ADAPTER_TEXT_MAX];      /* Of an answer that comes in pieces. */
     char plan_hash[65];                /* Of the plan that was reported last; "": none yet. */
     char retry_text[ADAPTER_NAME_MAX]; /* Of the last retry that was reported. */
-    int64_t login_failures;            /* Retries in a row that the provider refused a login. */
-    struct buf input;                  /* Bytes for the agent's stdin that are not written yet. */
-    bool input_over;                   /* stdin is closed once `input` is empty. */
-    bool input_waits;                  /* The adapter keeps a message for the next turn. */
-    struct acp *acp;                   /* Of adapter_acp.c, or NULL. */
-    bool session_lost;                 /* The agent says that it cannot resume the session. */
 };
 
 /* What an agent is told when it is spoken to on its stdin. */

@@ -186,10 +186,13 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
     const struct agent_config *agent = &step->input.config.agent;
     const struct account_config *account = &step->input.account;
     bool kept = false;
-    /* Login and sessions in it are those of the account that it was made for. */
-    const char *owner = account->name == NULL ? NULL
-                                              : arena_printf(step->arena, "%s %s", account->name,
-                                                             step->input.account_since);
+    struct logins logins;
+    const char *login = logins_of(attempt, &logins) ? logins.list->path : "-";
+    /* Login and sessions in it are those of the account and the program that it was made for.  A
+       login is never put where another program has been: it may have left links there. */
+    const char *owner = account->name == NULL ? login
+                                              : arena_printf(step->arena, "%s %s %s", account->name,
+                                                             step->input.account_since, login);
     const struct homeseed homeseed = {attempt->home, agent->home, owner, &step->site->sandbox};
     enum rc rc = homeseed_make(&homeseed, &kept, err);
     if (rc == RC_INVALID)
@@ -275,10 +278,13 @@ static enum rc make_env(struct attempt *attempt, struct err *err)
     struct step *step = attempt->step;
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
+    const char *path = sandbox_path(&step->site->sandbox, arena);
     childenv_init(env, step, attempt->home);
     enum rc rc = account_env_set(&step->input.account, arena, env, err);
     if (rc != RC_OK)
         return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
+    if (path != NULL)
+        childenv_add_path(env, arena, path);
     childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);

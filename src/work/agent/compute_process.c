@@ -105,6 +105,11 @@ static enum rc find_program(const struct compute_spec *spec, struct arena *arena
     const struct program_query query = {spec->view.argv[0], spec->view.cwd, search};
     struct program program;
     enum rc rc = program_find(&query, arena, &program, err);
+    if (rc == RC_NOT_FOUND && strchr(query.name, '/') == NULL)
+        return err_set(err, rc, "NO_PROGRAM",
+                       "There is no program %.200s in the PATH of the server or worker that ran "
+                       "this. Install it there, or start drover anew with a PATH that has it",
+                       query.name);
     /* One that the agent may have changed is shown with the directory that it lies in. */
     if (rc == RC_OK && !sandbox_view_has(&spec->view, program.path))
         rc = program_examine(&program, search, arena, err);

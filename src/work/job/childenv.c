@@ -32,6 +32,14 @@ void childenv_unset(struct childenv *env, const char *name)
     }
 }
 
+void childenv_add_path(struct childenv *env, struct arena *arena, const char *dir)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        if (strncmp(env->entries[i], "PATH=", strlen("PATH=")) == 0)
+            env->entries[i] = arena_printf(arena, "%s:%s", env->entries[i], dir);
+    }
+}
+
 static void pass(struct childenv *env, struct arena *arena, const char *name, const char *fallback)
 {
     const char *value = getenv(name);

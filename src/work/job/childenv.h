@@ -19,4 +19,6 @@ void childenv_init(struct childenv *env, const struct step *step, const char *ho
 void childenv_init_bare(struct childenv *env, const struct step *step, const char *home);
 void childenv_set(struct childenv *env, struct arena *arena, const char *name, const char *value);
 void childenv_unset(struct childenv *env, const char *name);
+/* One more directory for programs, after the others. */
+void childenv_add_path(struct childenv *env, struct arena *arena, const char *dir);
 #endif

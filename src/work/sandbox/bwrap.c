@@ -132,6 +132,13 @@ void bwrap_show(struct bwrap *bwrap, const char *path, bool writable)
     note_place(bwrap, path, PLACE_SHOWN);
 }
 
+void bwrap_show_at(struct bwrap *bwrap, const char *from, const char *path)
+{
+    make_way(bwrap, path);
+    bwrap_add3(bwrap, "--ro-bind", from, path);
+    note_place(bwrap, path, PLACE_SHOWN);
+}
+
 /* Only a file that is small when it is opened: bubblewrap reads it to its end. */
 static bool copy_file(struct bwrap *bwrap, const char *path)
 {

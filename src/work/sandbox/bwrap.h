@@ -47,6 +47,8 @@ void bwrap_add_number(struct bwrap *bwrap, const char *option, int64_t number); 
 void bwrap_fresh(struct bwrap *bwrap, const char *path, const char *perms, int64_t bytes);
 /* The path from outside, at the same path. */
 void bwrap_show(struct bwrap *bwrap, const char *path, bool writable);
+/* A file from elsewhere, read-only. */
+void bwrap_show_at(struct bwrap *bwrap, const char *from, const char *path);
 /* A directory or file as it is outside: shown, or where it is a link to something visible, linked;
    a small file is copied where that is possible.
    Nothing when other users may not read it, or it is not there. */

@@ -124,14 +124,14 @@ static bool add_environment(struct program *program, const char *file, struct ar
     return true;
 }
 
-static bool is_installed(const char *file)
+/* In share and opt itself lie the files of others, such as their logins. */
+static bool is_installed(const char *file, const char *dir)
 {
     static const char *const places[] = {"share", "libexec", "opt", "versions"};
-    for (size_t i = 0; i < COUNT_OF(places); i++) {
-        if (has_component(file, places[i]))
-            return true;
-    }
-    return false;
+    bool found = false;
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        found = found || has_component(file, places[i]);
+    return found && !text_ends(dir, "/share") && !text_ends(dir, "/opt");
 }
 
 static void add_link(struct program *program, const char *path, const char *real)
@@ -151,10 +151,12 @@ static void add_file(struct program *program, const char *path, const char *real
     const char *package = package_of(real, arena);
     if (linked)
         add_link(program, path, real);
-    if (package != NULL)
+    if (package != NULL) {
         add_part(program, package);
-    else if (!add_environment(program, real, arena))
-        add_part(program, linked && is_installed(real) ? parent_of(real, arena) : real);
+    } else if (!add_environment(program, real, arena)) {
+        const char *dir = parent_of(real, arena);
+        add_part(program, linked && is_installed(real, dir) ? dir : real);
+    }
 }
 
 /* ---- scripts ---- */

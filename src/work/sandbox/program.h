@@ -16,7 +16,7 @@
  *                                   (lib/node_modules)
  *     a virtual environment         bin, lib and pyvenv.cfg of it
  *     a link into an installation   the directory of the file: below share, libexec, opt or
- *                                   versions
+ *                                   versions; never share or opt itself, which all programs have
  *     all others                    the file alone
  *     a script                      its interpreter as well, and lib beside the bin of a python
  */

@@ -38,7 +38,8 @@ enum {
     NPROC_SPARE = 64, /* Beyond the limit, so that the guard can see it exceeded. */
 };
 static const int64_t tmp_bytes_max = INT64_C(2) << 30, small_bytes_max = INT64_C(256) << 20;
-static const char proxy_inside[] = "/run/drover.proxy", program_inside[] = "/run/drover";
+#define PATH_INSIDE "/run/drover" /* For PATH: drover itself. */
+static const char proxy_inside[] = "/run/drover.proxy", program_inside[] = PATH_INSIDE "/drover";
 
 static const char unavailable[] = "SANDBOX_UNAVAILABLE";
 
@@ -47,7 +48,7 @@ static const char unavailable[] = "SANDBOX_UNAVAILABLE";
 /* Places that the sandbox fills itself: nothing of the machine is shown there. */
 static bool is_reserved(const char *path)
 {
-    static const char *const reserved[] = {"/proc", "/dev", "/sys", program_inside, proxy_inside};
+    static const char *const reserved[] = {"/proc", "/dev", "/sys", PATH_INSIDE, proxy_inside};
     for (size_t i = 0; i < COUNT_OF(reserved); i++) {
         if (path_is_inside(path, reserved[i]) || path_is_inside(reserved[i], path))
             return true;
@@ -158,7 +159,7 @@ static void add_helpers(struct bwrap *bwrap, const struct sandbox *sandbox,
                         const struct sandbox_view *view)
 {
     if (sandbox->program[0])
-        bwrap_add3(bwrap, "--ro-bind", sandbox->program, program_inside);
+        bwrap_show_at(bwrap, sandbox->program, program_inside);
     if (view->proxy != NULL)
         bwrap_add3(bwrap, "--ro-bind", view->proxy, proxy_inside);
     if (view->passwd_fd > 0) {
@@ -429,6 +430,14 @@ enum rc sandbox_filter(const struct sandbox *sandbox, int *ret_fd, struct err *e
     if (sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->filter)
         return RC_OK;
     return filter_open(ret_fd, err);
+}
+
+const char *sandbox_path(const struct sandbox *sandbox, struct arena *arena)
+{
+    const char *slash = strrchr(sandbox->program, '/');
+    if (slash == NULL || sandbox->kind == SANDBOX_BUBBLEWRAP)
+        return slash != NULL ? PATH_INSIDE : NULL;
+    return arena_strndup(arena, sandbox->program, (size_t)(slash - sandbox->program));
 }
 
 const char *sandbox_name(const struct sandbox *sandbox)

@@ -83,6 +83,8 @@ void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *option
    required: SANDBOX_UNAVAILABLE is an error; else it is logged, and each command fails with it. */
 MUST_USE enum rc sandbox_start(struct sandbox *sandbox, const struct sandbox_options *options,
                                bool required, struct err *err);
+/* The directory inside where drover itself is; NULL: it is not shown. */
+const char *sandbox_path(const struct sandbox *sandbox, struct arena *arena);
 const char *sandbox_name(const struct sandbox *sandbox); /* "bubblewrap", "none", "unavailable" */
 /* RC_DENIED, SANDBOX_UNAVAILABLE: nothing may be started, and what to do about it. */
 MUST_USE enum rc sandbox_ready(const struct sandbox *sandbox, struct err *err);

@@ -5,7 +5,8 @@
 //     wire          the format that it speaks to its model
 //     model         the model that it is told to use
 //     prices        of that model, USD for a million tokens, as its vendor lists them
-//     asides        false: its requests beside the work are in nothing that it prints
+//     asides        what it prints of its requests beside the work: all by default, 'cost' or
+//                   'none'
 //     printed       names of tools, where it prints others than it offers to the model
 //     env(at)       variables that lead it to the Model (model_server.mjs)
 //     home(at)      files of its home that do: {path: text}
@@ -107,7 +108,7 @@ stream_max_retries = 2
 
 const opencode = {
     wire: 'chat',
-    asides: false,
+    asides: 'none',
     model: 'scripted/large',
     prices: { input: 2, cached: 0.2, output: 8 },
     home: (at) => ({ '.config/opencode/opencode.json': JSON.stringify({
@@ -158,7 +159,12 @@ const gemini = {
 const acp = {
     ...claude,
     keys: ['ANTHROPIC_API_KEY'], // Its profile is that of any agent, and knows of none.
-    agent: { command: ['claude-agent-acp'], model: undefined },
+    asides: 'cost',
+    model: 'sonnet',
+    prices: { input: 2, cached: 0.1, cacheWrite: 2.5, output: 10 },
+    env: (at) => ({ ...claude.env(at), CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false' }),
+    agent: { command: ['claude-agent-acp'] },
     words: undefined, // Only drover speaks to it.
 };
 

@@ -8,11 +8,14 @@ import { openModel } from './model_server.mjs';
 
 let count = 0;
 
-// A server on whose PATH the agents are.  keys: of their accounts.
-export function startBench({ keys = KEYS, workers = 4, ...more } = {}) {
-    const path = [...Object.keys(VERSIONS).map((name) => join(modulesOf(name), '.bin')),
-        process.env.PATH].join(':');
-    return start({ args: ['--workers', String(workers)], env: { ...keys, PATH: path }, ...more });
+// Of a user who has installed the agents; keys: of their accounts.
+export function benchEnv(keys = KEYS) {
+    const programs = Object.keys(VERSIONS).map((name) => join(modulesOf(name), '.bin'));
+    return { ...keys, PATH: [...programs, process.env.PATH].join(':') };
+}
+
+export function startBench({ keys, workers = 4, ...more } = {}) {
+    return start({ args: ['--workers', String(workers)], env: benchEnv(keys), ...more });
 }
 
 export function writeHome(home, files) {

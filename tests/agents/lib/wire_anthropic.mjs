@@ -68,7 +68,8 @@ export function read(body) {
         results: blocks.filter(({ type }) => type === 'tool_result')
             .map(({ content, is_error: failed }) =>
                 ({ text: textsOf(content).join('\n'), failed: failed ?? false })),
-        side: !body.tools?.length, // It asks for a title of the session, or the like.
+        // It asks for a title of the session, or what the user might type next.
+        side: !body.tools?.length || /^\[SUGGESTION MODE/.test(said.at(-1) ?? ''),
         directory: /working directory: (\S+)/i.exec(place.join('\n'))?.[1],
         streams: body.stream === true,
     };

@@ -54,7 +54,7 @@ export function makeDirectory(base = tmpdir()) {
 // An environment without what the caller's shell may say about drover.
 export function plainEnv(more = {}) {
     const env = { ...process.env, ...more };
-    for (const name of ['DROVER_URL', 'DROVER_TOKEN', 'DROVER_DATA'])
+    for (const name of ['DROVER_URL', 'DROVER_SOCKET', 'DROVER_TOKEN', 'DROVER_DATA'])
         if (!(name in more)) delete env[name];
     return env;
 }

@@ -187,6 +187,26 @@ START_TEST(helpers_that_run_commands_are_refused)
 }
 END_TEST
 
+/* A checkout may be an origin, and its configuration is that of whoever owns it. */
+START_TEST(objects_that_an_origin_lacks_are_not_fetched)
+{
+    struct git git = quick();
+    kit_sh(&kit,
+           "cd %s\n"
+           "git config core.repositoryFormatVersion 1\n"
+           "git config extensions.partialClone elsewhere\n"
+           "git config remote.elsewhere.promisor true\n"
+           "git config remote.elsewhere.url %s\n"
+           "git config remote.elsewhere.uploadPack 'touch %s/was-run; false'\n",
+           kit.origin, kit.origin, kit.dir);
+    struct git_call call = {
+        .git_dir = kit.origin,
+        .args = GIT_ARGS("cat-file", "-e", "0123456789abcdef0123456789abcdef01234567")};
+    ck_assert_int_eq(git_run(&git, &call, NULL), RC_IO);
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/was-run", kit.dir)));
+}
+END_TEST
+
 START_TEST(configuration_of_the_user_does_not_count)
 {
     kit_sh(&kit, "mkdir h; printf '[alias]\\n\\tx = !touch %s/broken\\n' >h/.gitconfig", kit.dir);
@@ -259,6 +279,7 @@ Suite *git_suite(void)
                         (int)COUNT_OF(bad_tokens));
     tcase_add_test(tests, a_host_that_sends_us_elsewhere_does_not_pass_the_credential_on);
     tcase_add_test(tests, helpers_that_run_commands_are_refused);
+    tcase_add_test(tests, objects_that_an_origin_lacks_are_not_fetched);
     tcase_add_test(tests, configuration_of_the_user_does_not_count);
     tcase_add_test(tests, a_git_that_hangs_is_stopped);
     tcase_add_test(tests, an_answer_that_is_too_long_is_refused);

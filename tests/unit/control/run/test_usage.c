@@ -131,7 +131,8 @@ static const struct {
     {"turn_limit", RUN_FAILED},   {"budget_limit", RUN_FAILED},
     {"token_limit", RUN_FAILED},  {"tool_denied", RUN_FAILED},
     {"memory_limit", RUN_FAILED}, {"ended", RUN_FAILED},
-    {"quota", RUN_QUEUED},
+    {"quota", RUN_QUEUED},        {"overloaded", RUN_QUEUED},
+    {"login_failed", RUN_FAILED}, {"output_unreadable", RUN_FAILED},
 };
 
 START_TEST(an_attempt_that_is_cut_off_is_booked)

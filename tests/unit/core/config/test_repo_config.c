@@ -350,6 +350,7 @@ static const struct {
     {"{" OK_TOP "policy: {approval: sometimes}}", "policy.approval", "INVALID_FIELD",
      "auto, always, never"},
     {"{" OK_TOP "limits: {maxTurns: -1}}", "limits.maxTurns", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "retries: {overloads: 101}}", "retries.overloads", "INVALID_FIELD", "between"},
     {"{" OK_TOP "limits: {maxTokens: 0}}", "limits.maxTokens", "INVALID_FIELD", "between"},
     {"{" OK_TOP "limits: {maxTurns: 501}}", "limits.maxTurns", "INVALID_FIELD", "between"},
     {"{" OK_TOP "limits: {maxBudgetUsd: 0.001}}", "limits.maxBudgetUsd", "INVALID_FIELD",

@@ -121,6 +121,7 @@ static const struct {
     {"no_account_free", REACH_RUN},
     {"provider_quota_parked", REACH_RUN},
     {"agent_quota_reported", REACH_RUN},
+    {"provider_overloaded", REACH_RUN},
     {"cost_budget_exceeded", REACH_EVERYONE},
     {"open_approvals_limit", REACH_REPOSITORY},
     {"open_approvals_limit", REACH_RUN},

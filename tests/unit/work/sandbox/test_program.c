@@ -85,6 +85,8 @@ START_TEST(a_program_is_its_package_and_nothing_beside_it)
         {"lib/node_modules/tool/x.js", NULL, "lib/node_modules/tool (bin/x)"},
         {"p/node_modules/tool/node_modules/in/x.js", NULL, "p/node_modules (bin/x)"},
         {".local/share/tool/versions/1/x", NULL, ".local/share/tool/versions/1 (bin/x)"},
+        {".local/share/x", NULL, ".local/share/x (bin/x)"}, /* Not what others keep there. */
+        {"opt/x", NULL, "opt/x (bin/x)"},
         {"project/secret/x.sh", NULL, "project/secret/x.sh (bin/x)"},
         {"venv/bin/x", "venv/pyvenv.cfg", "venv/bin venv/pyvenv.cfg (bin/x)"},
     };
