@@ -394,6 +394,8 @@ static void on_usage(struct transcript *transcript, const struct js *update)
     struct acp *acp = transcript->acp;
     const struct js *cost = js_get(update, "cost");
     double amount = js_num(js_get(cost, "amount"), -1);
+    /* An extension of claude-agent-acp, whose own name of the model may be "default". */
+    transcript_model(transcript, js_get_str(js_get(update, "_meta"), "_claude/model", NULL));
     if (amount < 0 || !text_same(js_get_str(cost, "currency", ""), "USD"))
         return;
     if (!acp->prompted) {

@@ -375,7 +375,7 @@ START_TEST(what_it_does_becomes_events)
     changes("\"status\":\"failed\",\"content\":[{\"type\":\"content\",\"content\":{\"type\":"
             "\"text\",\"text\":\"no such file\"}}]");
     updates("\"sessionUpdate\":\"usage_update\",\"used\":53000,\"size\":200000,\"cost\":{"
-            "\"amount\":0.045,\"currency\":\"USD\"}");
+            "\"amount\":0.045,\"currency\":\"USD\"},\"_meta\":{\"_claude/model\":\"opus\"}");
     updates("\"sessionUpdate\":\"usage_update\",\"used\":53000,\"size\":200000,\"cost\":{"
             "\"amount\":9,\"currency\":\"EUR\"}");
     updates("\"sessionUpdate\":\"available_commands_update\",\"availableCommands\":[]");
@@ -391,6 +391,7 @@ START_TEST(what_it_does_becomes_events)
     ck_assert_ptr_nonnull(strstr(got, "no such file"));
     ck_assert_ptr_nonnull(strstr(got, "\"name\":\"execute\",\"summary\":\"cat a.c\""));
     ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.045, 1e-9);
+    ck_assert_str_eq(transcript.usage.model, "opus");
     ck_assert_int_eq(transcript.usage.turns, 2); /* Before the call, and after it. */
     ck_assert_str_eq(transcript.summary, "Not there.");
 }
