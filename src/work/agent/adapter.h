@@ -123,6 +123,7 @@ struct transcript {
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
     struct buf input;                  /* Bytes for the agent's stdin that are not written yet. */
     bool input_over;                   /* stdin is closed once `input` is empty. */
+    bool input_waits;                  /* A message is not in `input` yet: a turn must end first. */
     struct acp *acp;                   /* Of adapter_acp.c, or NULL. */
     bool session_lost;                 /* The agent says that it cannot resume the session. */
 };

@@ -165,6 +165,7 @@ static void send_prompt(struct transcript *transcript)
     buf_release(&acp->blocks);
     acp->prompted = true;
     acp->answered = false;
+    transcript->input_waits = false;
     send_request(transcript, &jw, ACP_PROMPT);
 }
 
@@ -552,6 +553,7 @@ static void acp_begin(struct transcript *transcript, const struct conversation *
 static void acp_say(struct transcript *transcript, const char *text)
 {
     struct acp *acp = transcript->acp;
+    transcript->input_waits = true;
     if (acp->state == ACP_OVER)
         return;
     add_block(acp, text);

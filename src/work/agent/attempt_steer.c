@@ -84,7 +84,7 @@ static void read_messages(struct attempt *attempt)
 void attempt_report_delivered(struct attempt *attempt)
 {
     if (attempt->said_seq <= attempt->delivered_seq || attempt->child == NULL ||
-        !compute_input_taken(attempt->child))
+        attempt->transcript.input_waits || !compute_input_taken(attempt->child))
         return;
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, STEP_MESSAGE_MAX);
