@@ -121,6 +121,7 @@ struct transcript {
     char plan_hash[65];                /* Of the plan that was reported last; "": none yet. */
     char retry_text[ADAPTER_NAME_MAX]; /* Of the last retry that was reported. */
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
+    struct usage counted;              /* By single requests alone. */
     struct buf input;                  /* Bytes for the agent's stdin that are not written yet. */
     bool input_over;                   /* stdin is closed once `input` is empty. */
     bool input_waits;                  /* A message is not in `input` yet: a turn must end first. */
