@@ -166,6 +166,7 @@ static void send_prompt(struct transcript *transcript)
     transcript->input_waits = false;
     acp->prompted = true;
     acp->answered = false;
+    transcript->input_waits = false;
     send_request(transcript, &jw, ACP_PROMPT);
 }
 
@@ -555,6 +556,7 @@ static void acp_begin(struct transcript *transcript, const struct conversation *
 static void acp_say(struct transcript *transcript, const char *text)
 {
     struct acp *acp = transcript->acp;
+    transcript->input_waits = true;
     if (acp->state == ACP_OVER)
         return;
     add_block(acp, text);
