@@ -16,6 +16,7 @@
 
 static int64_t submitted, tasks_wanted;
 static char names[SIM_REPOSITORIES][32];
+static struct id last_task; /* That was accepted: the parent of some of those that follow. */
 
 static void on_onboarded(struct world *world, void *who, int64_t what, struct command *command)
 {
@@ -68,7 +69,9 @@ static void ignore(struct world *world, void *who, int64_t what, struct command 
 {
     (void)who;
     (void)what;
-    bool fine = command->rc == RC_OK || command->rc == RC_CONFLICT;
+    /* A sub-task may find nothing left of its parent's budget, or no room below it. */
+    bool fine = command->rc == RC_OK || command->rc == RC_CONFLICT || command->rc == RC_DENIED ||
+                command->rc == RC_LIMIT;
     if (!fine)
         world_broken(world, "%s: %s", command->ops->name, command->err.text);
 }
@@ -78,19 +81,34 @@ static void on_submitted(struct world *world, void *who, int64_t what, struct co
     const struct cmd_submit *cmd = (const struct cmd_submit *)command;
     (void)who;
     (void)what;
-    if (command->rc != RC_OK && command->rc != RC_DENIED)
+    bool no_room = !id_is_none(&cmd->parent_id) &&
+                   (command->rc == RC_CONFLICT || command->rc == RC_LIMIT);
+    if (command->rc != RC_OK && command->rc != RC_DENIED && !no_room)
         world_broken(world, "a task was refused: %s", command->err.text);
     if (command->rc != RC_OK)
         return;
+    last_task = cmd->task_id;
     if (world_chance(world, 150))
         cancel(world, &cmd->task_id);
     if (world_chance(world, 150))
         retry(world, &cmd->task_id);
 }
 
-static struct cmd_submit *task(int64_t number, unsigned kind)
+struct wish {
+    int64_t number;
+    unsigned kind;
+    struct id parent; /* or none */
+    int64_t budget_microusd;
+};
+
+static struct cmd_submit *task(const struct wish *wish)
 {
+    unsigned kind = wish->kind;
+    int64_t number = wish->number;
     struct cmd_submit *cmd = cmd_submit_new();
+    cmd->parent_id = wish->parent;
+    cmd->max_budget_microusd = wish->budget_microusd;
+    cmd->risk_given = cmd->mode_given = cmd->priority_given = true;
     cmd->repository = names[(size_t)number % SIM_REPOSITORIES];
     cmd->description = "Mend it";
     cmd->priority = (int64_t)(kind % 5) * 50;
@@ -107,11 +125,14 @@ static void submit(struct world *world, void *who, int64_t what)
     (void)what;
     if (submitted == tasks_wanted)
         return;
-    unsigned kind = (unsigned)world_between(world, 0, 44);
-    int64_t number = submitted++;
-    world_send(world, &task(number, kind)->base, on_submitted, NULL, 0);
+    struct wish wish = {.number = submitted++, .kind = (unsigned)world_between(world, 0, 44)};
+    if (world_chance(world, 300)) /* Part of the last one, or of what that is a part of. */
+        wish.parent = last_task;
+    if (world_chance(world, 300)) /* An attempt of an agent costs 0.50 USD. */
+        wish.budget_microusd = world_between(world, 1, 4) * 400000;
+    world_send(world, &task(&wish)->base, on_submitted, NULL, 0);
     if (world_chance(world, 100)) /* Not sure that it arrived: the same once more. */
-        world_send(world, &task(number, kind)->base, on_submitted, NULL, 0);
+        world_send(world, &task(&wish)->base, on_submitted, NULL, 0);
     world_after(world, world_between(world, 0, 4 * US_PER_SECOND), submit, NULL, 0);
 }
 
@@ -235,6 +256,7 @@ static void begin(struct world *world, void *who, int64_t what)
 void people_start(struct world *world, int64_t tasks_max)
 {
     submitted = 0;
+    last_task = (struct id){0};
     tasks_wanted = tasks_max;
     world_after(world, 0, begin, NULL, 0);
 }

@@ -137,6 +137,7 @@ static const struct outcome {
     {"agent", "{\"outcome\":\"ended\",\"report\":\"error\",\"error\":\"no\"}", 1},
     {"agent", "{\"outcome\":\"idle_timed_out\",\"report\":\"unknown\"}", 1},
     {"agent", "nonsense", 1},
+    {"agent", "{\"outcome\":\"overloaded\",\"report\":\"error\",\"costUsd\":0.1}", 1},
     {"agent", quota_met, 1},
     {"agent",
      "{\"outcome\":\"ended\",\"report\":\"success\",\"question\":{\"text\":\"go?\",\"timeoutMs\":"
