@@ -5,8 +5,8 @@
  *              ^      +--> read by the worker of an agent that can be spoken to while it works,
  *              |      |    which reports agent.message.delivered
  *              |      v
- *              +-- delivered      the worker of that job was lost or gave it back, or the agent waits
- *                                 for its provider: the attempt begins again
+ *              +-- delivered      the worker of that job was lost or gave it back, or the agent
+ *                                 waits for its provider: the attempt begins again
  *
  * A message is in one attempt only, and messages of an attempt are in order.  An agent that ends
  * while messages are unread starts again with them, whatever it has achieved, before its patch is
