@@ -403,9 +403,10 @@ static void on_usage(struct transcript *transcript, const struct js *update)
         acp->cost_before = cost_bounded(amount);
         return;
     }
+    double spent = cost_bounded(amount - acp->cost_before);
+    if (spent > 0 && (!acp->cost_known || spent > transcript->usage.cost_usd))
+        transcript->usage.cost_usd = spent; /* It is a sum: it only grows. */
     acp->cost_known = true;
-    if (amount > acp->cost_before)
-        transcript->usage.cost_usd = cost_bounded(amount - acp->cost_before);
     transcript_sums(transcript);
 }
 

@@ -257,6 +257,9 @@ START_TEST(a_session_is_continued)
     updates("\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":2,\"cost\":{\"amount\":1.75,"
             "\"currency\":\"USD\"}");
     ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.25, 1e-9);
+    updates("\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":2,\"cost\":{\"amount\":1.51,"
+            "\"currency\":\"USD\"}"); /* A sum does not fall. */
+    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.25, 1e-9);
     ck_assert_ptr_null(strstr(events(), "Old words."));
 }
 END_TEST
