@@ -13,8 +13,9 @@ static const char *patch_size(struct cli *cli, const struct js *patch)
 {
     if (js_type(patch) != JS_OBJECT)
         return "none";
-    return arena_printf(&cli->arena, "%lld files +%lld -%lld",
-                        (long long)js_get_int(patch, "files", 0),
+    int64_t files = js_get_int(patch, "files", 0);
+    return arena_printf(&cli->arena, "%lld %s +%lld -%lld", (long long)files,
+                        files == 1 ? "file" : "files",
                         (long long)js_get_int(patch, "linesAdded", 0),
                         (long long)js_get_int(patch, "linesDeleted", 0));
 }
@@ -27,7 +28,7 @@ static const char *checks_of(struct cli *cli, const struct js *item)
                : arena_printf(&cli->arena, "%lld/%lld", (long long)(all - failed), (long long)all);
 }
 
-/* "chosen", or what the one above has over it. */
+/* "chosen", what went wrong, or what the one above has over it. */
 static const char *standing(struct cli *cli, const struct js *item)
 {
     if (js_get_bool(item, "chosen", false))
@@ -36,7 +37,16 @@ static const char *standing(struct cli *cli, const struct js *item)
     const char *behind = js_get_str(item, "behind", NULL);
     if (error != NULL)
         return error;
-    return behind != NULL ? arena_printf(&cli->arena, "behind: %s", behind) : "";
+    return behind != NULL ? arena_printf(&cli->arena, "beaten by %s", behind) : "";
+}
+
+/* By its name, or by its number where it has none. */
+static const char *name_of(struct cli *cli, const struct js *item)
+{
+    const char *name = js_get_str(item, "candidate", NULL);
+    return name != NULL
+               ? name
+               : arena_printf(&cli->arena, "%lld", (long long)js_get_int(item, "number", 0));
 }
 
 static void add_row(struct cli *cli, struct table *table, const struct js *item)
@@ -44,13 +54,9 @@ static void add_row(struct cli *cli, struct table *table, const struct js *item)
     struct arena *arena = &cli->arena;
     const struct js *score = js_get(item, "score");
     const char *status = js_get_str(item, "status", "?");
-    const char *name = js_get_str(item, "candidate", NULL);
     table_cell(table, arena_printf(arena, "%lld", (long long)js_get_int(item, "rank", 0)),
                js_get_bool(item, "chosen", false) ? TONE_BOLD : TONE_PLAIN);
-    table_cell(table,
-               name != NULL ? name
-                            : arena_printf(arena, "%lld", (long long)js_get_int(item, "number", 0)),
-               TONE_PLAIN);
+    table_cell(table, name_of(cli, item), TONE_PLAIN);
     table_cell(table, status, term_status_tone(status));
     table_cell(table, checks_of(cli, item), TONE_PLAIN);
     table_cell(table,
@@ -70,9 +76,7 @@ static void print_commands(struct cli *cli, const struct js *items)
         const struct js *item = js_at(items, i);
         const char *sha256 = js_get_str(js_get(item, "patch"), "sha256", NULL);
         if (sha256 != NULL)
-            show_next(cli,
-                      arena_printf(&cli->arena, "Patch of %lld",
-                                   (long long)js_get_int(item, "number", 0)),
+            show_next(cli, arena_printf(&cli->arena, "Patch of %s", name_of(cli, item)),
                       "drover artifact %s", shell_quote(sha256, &cli->arena));
     }
 }
@@ -102,10 +106,21 @@ static void print_compared(struct cli *cli, const struct id *id, const struct js
     print_commands(cli, items);
 }
 
+/* A candidate is a task as well, and means the one that it is a candidate of. */
+static enum rc resolve(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+{
+    CLEANUP(cli_answer_release) struct cli_answer task = {0};
+    enum rc rc = cli_resolve_task(cli, word, ret_id, err);
+    if (rc == RC_OK)
+        rc = cli_get(cli, cli_path(cli, "/v1/tasks/", ret_id->text, ""), &task, err);
+    if (rc == RC_OK && js_get_int(task.tree, "candidateNo", 0) > 0)
+        *ret_id = id_of(js_get_str(task.tree, "parentTaskId", NULL));
+    return rc;
+}
+
 static int run_compare(struct cli *cli)
 {
-    return show_one(
-        cli, &(struct show_one){cli_resolve_task, "/v1/tasks/", "/candidates", print_compared});
+    return show_one(cli, &(struct show_one){resolve, "/v1/tasks/", "/candidates", print_compared});
 }
 
 const struct cli_command cli_compare_commands[] = {

@@ -3,7 +3,7 @@
 #include "cli/client.h"
 #include <string.h>
 
-enum { SEARCH_ITEMS_MAX = 10000, WIDE_COLUMNS = 132 };
+enum { SEARCH_ITEMS_MAX = 10000, LATEST_ITEMS_MAX = 32, WIDE_COLUMNS = 132 };
 
 /* The kinds of objects that a word can name, and how to get from one to the other. */
 struct noun {
@@ -149,15 +149,20 @@ static enum rc search_listing(struct cli *cli, const struct noun *noun, bool oth
     return RC_OK;
 }
 
+/* The task that was submitted last is meant, not the candidates that were made of it. */
 static enum rc resolve_latest(struct cli *cli, const struct noun *noun, struct id *ret_id,
                               struct err *err)
 {
     CLEANUP(cli_answer_release) struct cli_answer page = {0};
-    struct cli_pager pager = {.path = noun->listing, .left = 1};
+    struct cli_pager pager = {.path = noun->listing, .left = LATEST_ITEMS_MAX};
     enum rc rc = cli_pager_next(cli, &pager, &page, err);
     if (rc != RC_OK)
         return rc;
-    struct id id = id_of(js_get_str(js_at(js_get(page.tree, "items"), 0), "id", NULL));
+    const struct js *items = js_get(page.tree, "items");
+    size_t at = 0;
+    while (at + 1 < js_count(items) && js_get_int(js_at(items, at), "candidateNo", 0) > 0)
+        at++;
+    struct id id = id_of(js_get_str(js_at(items, at), "id", NULL));
     if (id_is_none(&id))
         return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no %s yet", noun->name);
     *ret_id = id;

@@ -128,8 +128,11 @@ static int fail_without_agent(struct cli *cli, const struct err *err)
         if (profile->command != NULL && profile->install != NULL)
             (void)fprintf(stderr, "  %-13s %s\n", profile->name, profile->install);
     }
-    (void)fprintf(stderr, "Or write the file for one that is not here yet: drover init --agent "
-                          "NAME\n");
+    (void)fprintf(stderr,
+                  "Or write the file for one that is not here yet: drover init --agent "
+                  "NAME\n"
+                  "With a program of your own: the same, then agent: {command: [/its/path]} "
+                  "in " FILE_NAME "\n");
     return status;
 }
 
@@ -232,11 +235,11 @@ static void warn_if_remote(struct cli *cli)
                   TONE_YELLOW);
 }
 
-static int add_new(struct init *init)
+/* No other repository of the server has the name. */
+static int check_name_free(struct init *init)
 {
     struct cli *cli = init->cli;
     const char *name = init->facts.name.value;
-    warn_if_remote(cli);
     CLEANUP(cli_answer_release) struct cli_answer known = {0};
     struct err err = {0};
     enum rc rc = cli_get(cli, cli_path(cli, "/v1/repositories/", name, ""), &known, &err);
@@ -245,9 +248,33 @@ static int add_new(struct init *init)
                      "the server has a repository %.100s already, at %.200s: give this one another "
                      "name by --name NAME",
                      name, js_str(js_path(known.tree, "config.url"), "?"));
-    if (rc != RC_NOT_FOUND)
-        return cli_fail(cli, rc, &err);
-    int status = cli_repo_put(cli, name, &init->source, NULL);
+    return rc == RC_NOT_FOUND ? CLI_DONE : cli_fail(cli, rc, &err);
+}
+
+/* The file tells the name: that of the server, if the repository is there, or one that is free.
+   Without a server nothing is known; adding it later will tell. */
+static int settle_name(struct init *init)
+{
+    struct cli *cli = init->cli;
+    struct here here = {.count = 0};
+    cli->timeout_ms = SERVER_MS;
+    if (here_find(cli, &init->facts.checkout, &here, NULL) != RC_OK)
+        return CLI_DONE;
+    if (here.count == 0)
+        return check_name_free(init);
+    if (!text_same(here.names[0], init->facts.name.value))
+        init->facts.name = (struct fact){here.names[0], "the server has it by this name"};
+    return CLI_DONE;
+}
+
+static int add_new(struct init *init)
+{
+    struct cli *cli = init->cli;
+    const char *name = init->facts.name.value;
+    warn_if_remote(cli);
+    int status = check_name_free(init);
+    if (status == CLI_DONE)
+        status = cli_repo_put(cli, name, &init->source, NULL);
     if (status != CLI_DONE)
         return status;
     show_line(cli, "Added",
@@ -335,6 +362,9 @@ static int do_init(struct init *init)
         status = keep_file(init);
         return status == CLI_DONE && !dry ? add_to_server(init) : status;
     }
+    status = settle_name(init);
+    if (status != CLI_DONE)
+        return status;
     show_facts(cli, &init->facts);
     show_warnings(cli, &init->facts);
     status = make_file(init);

@@ -14,6 +14,7 @@
 #include "cli/config.h"
 #include "cli/show.h"
 #include "cli/table.h"
+#include "core/config/account_config.h"
 #include "core/config/repo_document.h"
 #include <limits.h>
 #include <stdio.h>
@@ -195,6 +196,27 @@ static void warn_of_model(struct cli *cli, const struct repo_layers *layers)
                      "agent.command has {model}.\n");
 }
 
+/* The environment of an account can name variables and files, and refuses secrets. */
+static void warn_of_variables(struct cli *cli, const struct js *document)
+{
+    const struct js *env = js_path(document, "agent.env");
+    for (size_t i = 0; i < js_count(env); i++) {
+        const char *entry = js_str(js_at(env, i), "");
+        struct account_variable variable = account_variable_of(entry, &cli->arena);
+        if (variable.source == VARIABLE_OTHER || variable.source == VARIABLE_FILE)
+            (void)printf(
+                "warning: agent.env[%zu] is passed on as it is written: $ and @ are looked "
+                "up for accounts of the server only.\n",
+                i);
+        else if (variable.source == VARIABLE_TEXT &&
+                 account_variable_is_secret(&variable, &cli->arena))
+            (void)printf("warning: agent.env[%zu] (%.100s) looks like a secret, and everybody who "
+                         "may read the configuration reads it: write the name alone, and give the "
+                         "server or worker the variable.\n",
+                         i, variable.name);
+    }
+}
+
 enum rc cli_repo_check(struct cli *cli, const struct cli_source *source,
                        const struct cli_repo_beside *beside, struct faults *ret_faults,
                        struct err *err)
@@ -210,9 +232,11 @@ enum rc cli_repo_check(struct cli *cli, const struct cli_source *source,
     const struct repo_layers layers = {.platform = platform, .repository = buf_str(&text)};
     if (rc == RC_OK)
         rc = repo_layers_check(&layers, &cli->arena, ret_faults, err);
-    if (rc == RC_OK)
-        warn_of_model(cli, &layers);
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    warn_of_model(cli, &layers);
+    warn_of_variables(cli, source->tree);
+    return RC_OK;
 }
 
 static int run_check(struct cli *cli)
@@ -304,8 +328,8 @@ static void repos_table(struct cli *cli, const struct cli_listing *listing)
 static int run_list(struct cli *cli)
 {
     return show_list(cli, &(struct show_list){"/v1/repositories",
-                                              "No repositories. Add one: drover repo add NAME "
-                                              "--url URL --config FILE",
+                                              "No repositories. Add one: drover init in its "
+                                              "checkout, or drover repo add NAME --config FILE",
                                               repos_table});
 }
 
@@ -356,7 +380,7 @@ static const struct arg_option list_options[] = {
 };
 
 const struct cli_command cli_repo_commands[] = {
-    {"repo add", "add a repository", "NAME --url URL [--config FILE]", add_options,
+    {"repo add", "add a repository", "NAME [--url URL] [--config FILE]", add_options,
      "drover repo add acme/billing --url /srv/git/billing.git --config billing.yaml", NULL, 1, 1,
      CLI_REMOTE | CLI_JSON, run_add},
     {"repo list", "list repositories", "[--limit N] [--json]", list_options, "drover repo list",

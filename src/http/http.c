@@ -78,7 +78,8 @@ static enum rc bind_to(struct http_listener *to, const struct sockaddr *address,
         loop_base(to->http->options.loop), on_accept, to, flags, backlog, address, (int)len);
     if (listener == NULL)
         return err_set(err, errno == EADDRINUSE ? RC_CONFLICT : RC_IO, "LISTEN",
-                       "cannot listen on %s: %s", name, strerror(errno));
+                       "cannot listen on %s: %s%s", name, strerror(errno),
+                       errno == EADDRINUSE ? "; --listen HOST:PORT takes another" : "");
     evconnlistener_set_error_cb(listener, on_accept_error);
     to->ev = listener;
     *ret_fd = evconnlistener_get_fd(listener);

@@ -56,13 +56,20 @@ describe('best of', () => {
         const res = await server.call('GET', `/v1/artifacts/${items[1].patch.sha256}`);
         assert.match(res.text, /notes\.txt/);
         const out = await callDrover(server, ['compare', task.id]);
-        assert.match(out.stdout, /small +completed +1\/1[\s\S]*behind: smaller patch/);
+        assert.match(out.stdout, /small +completed +1\/1[\s\S]*beaten by smaller patch/);
+        assert.match(out.stdout, /^Patch of large +drover artifact /m);
+        // A candidate means its task.  The latest task is the one that was submitted.
+        for (const word of [items[1].taskId, 'latest'])
+            assert.equal((await callDrover(server, ['compare', word])).stdout, out.stdout);
     });
 
     it('the named candidates, in a repository that runs one at a time', async () => {
         const repo = await repository(server, 'acme/named', { wrong, small, large },
             { limits: { maxActiveRuns: 1 } });
-        const submitted = await server.submit(repo.name, { candidates: ['large', 'wrong'] });
+        const name = (...names) => callDrover(server, ['submit', '--repo', repo.name, '--json',
+            'Try', ...names.flatMap((each) => ['--candidate', each])]);
+        assert.match((await name('large', 'nobody')).stderr, /nobody; it has: wrong, small, large/);
+        const submitted = JSON.parse((await name('large', 'wrong')).stdout);
         await server.untilTask(submitted.taskId, 'completed');
         const items = await compared(server, submitted.taskId);
         assert.deepEqual(items.map(({ candidate, status }) => [candidate, status]),

@@ -329,9 +329,13 @@ describe('the first hour', { concurrency: 1 }, () => {
         const taken = await cli(other, 'init');
         assert.equal(taken.code, REFUSED);
         assert.match(taken.err, /has a repository billing already, at .*: give this one another/);
+        assert.equal(existsSync(join(other, 'drover.yaml')), false);
         const named = await cli(other, 'init', '--name', 'ann/billing');
         assert.equal(named.code, DONE, named.err);
         assert.match(named.out, /^Added +ann\/billing at /m);
+        const forced = await cli(other, 'init', '--force');
+        assert.match(forced.out, /^Name +ann\/billing \(the server has it by this name\)$/m);
+        assert.match(fileOf(other), /drover repo set ann\/billing --config/);
     });
 
     it('finds the repository from a linked worktree and from a clone', async () => {

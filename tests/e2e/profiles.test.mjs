@@ -289,6 +289,11 @@ describe('the command line about profiles', { concurrency: 4 }, () => {
         };
         assert.match((await check('{use: cluade}')).err, /agent\.use: .*did you mean claude\?/);
         assert.match((await check('{command: [a], model: m}')).out, /warning: agent\.model/);
+        assert.match((await check('{command: [a], env: [A, API_KEY=x]}')).out,
+            /warning: agent\.env\[1\] \(API_KEY\) looks like a secret/);
+        assert.match((await check('{command: [a], env: [A=$B]}')).out,
+            /warning: agent\.env\[0\] is passed on as it is written/);
+        assert.doesNotMatch((await check('{command: [a], env: [A=b]}')).out, /warning/);
         assert.doesNotMatch((await check('{use: claude, model: m}')).out, /warning/);
         assert.doesNotMatch((await check('{command: [a, "{model}"], model: m}')).out, /warning/);
     });

@@ -22,6 +22,7 @@
 #include "store/accounts.h"
 #include "store/approvals.h"
 #include "store/events.h"
+#include "store/questions.h"
 #include "store/repositories.h"
 #include "store/runs.h"
 #include "tests/sim/map.h"
@@ -283,6 +284,9 @@ static void take_event(struct model *model, const struct event *event)
     else if (strcmp(event->type, EV_PR_CREATED) == 0 && ++run->pull_requests > 1)
         world_broken(model->world, "run %s opened two pull requests", run->id.text);
     model->stats.pull_requests += strcmp(event->type, EV_PR_CREATED) == 0;
+    model->stats.pauses += strcmp(event->type, EV_RUN_PAUSED) == 0;
+    model->stats.questions += strcmp(event->type, EV_QUESTION_ASKED) == 0;
+    model->stats.told += strcmp(event->type, EV_MESSAGE_DELIVERED) == 0;
 }
 
 /* ---- the rows ---- */
@@ -293,14 +297,22 @@ static size_t count_movers(struct model *model, const struct run_row *row, struc
     struct db *db = store_writer(model->world->store);
     struct job_filter of_run = {.run_id = row->id, .state = -1, .limit = 200};
     struct approval_filter open = {.run_id = row->id, .status = "pending", .limit = 10};
+    struct question_filter asked = {.run_id = row->id, .status = "pending", .limit = 10};
     struct job_row *jobs;
-    struct approval_row *questions;
-    size_t job_count, question_count;
+    struct approval_row *approvals;
+    struct question_row *questions;
+    size_t job_count, approval_count, question_count;
     if (jobs_list(db, &of_run, arena, &jobs, &job_count, NULL) != RC_OK ||
-        approvals_list(db, &open, arena, &questions, &question_count, NULL) != RC_OK)
+        approvals_list(db, &open, arena, &approvals, &approval_count, NULL) != RC_OK ||
+        questions_list(db, &asked, arena, &questions, &question_count, NULL) != RC_OK)
         world_broken(model->world, "the store does not answer");
-    size_t movers = question_count;
-    *ret_named = question_count > 0;
+    if (question_count > 1 || (question_count == 1) == id_is_none(&row->question_id))
+        world_broken(model->world, "run %s does not know its open question", row->id.text);
+    /* A question moves only a run that waits for its answer; else the agent may still work. */
+    size_t movers = approval_count;
+    if (row->status == RUN_AWAITING_APPROVAL)
+        movers += question_count;
+    *ret_named = movers > 0;
     for (size_t i = 0; i < job_count; i++) {
         if (job_is_settled(jobs[i].life.state) || strcmp(jobs[i].type, "clean") == 0 ||
             !id_is_none(&jobs[i].saga_id))

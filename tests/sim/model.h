@@ -23,6 +23,7 @@ struct model_stats {
     int64_t runs, ended, events, leases, completions, stale, pull_requests;
     int64_t by_end[4]; /* completed, failed, cancelled, timed_out */
     int64_t parked, probed, deferred, chosen;
+    int64_t pauses, questions, told; /* told: messages that an agent has got. */
 };
 
 struct model *model_new(struct world *world); /* It watches the world from now on. */

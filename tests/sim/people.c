@@ -2,10 +2,13 @@
  * people.c - those who want something of the server.
  */
 #include "tests/sim/people.h"
+#include "control/admit/answer.h"
 #include "control/admit/decide.h"
 #include "control/admit/repositories.h"
 #include "control/admit/retry.h"
 #include "control/admit/submit.h"
+#include "control/run/messages.h"
+#include "control/run/pause.h"
 #include "control/run/stop.h"
 #include "store/approvals.h"
 #include "tests/sim/model.h"
@@ -13,6 +16,7 @@
 
 static int64_t submitted, tasks_wanted;
 static char names[SIM_REPOSITORIES][32];
+static struct id last_task; /* That was accepted: the parent of some of those that follow. */
 
 static void on_onboarded(struct world *world, void *who, int64_t what, struct command *command)
 {
@@ -65,7 +69,9 @@ static void ignore(struct world *world, void *who, int64_t what, struct command 
 {
     (void)who;
     (void)what;
-    bool fine = command->rc == RC_OK || command->rc == RC_CONFLICT;
+    /* A sub-task may find nothing left of its parent's budget, or no room below it. */
+    bool fine = command->rc == RC_OK || command->rc == RC_CONFLICT || command->rc == RC_DENIED ||
+                command->rc == RC_LIMIT;
     if (!fine)
         world_broken(world, "%s: %s", command->ops->name, command->err.text);
 }
@@ -75,19 +81,34 @@ static void on_submitted(struct world *world, void *who, int64_t what, struct co
     const struct cmd_submit *cmd = (const struct cmd_submit *)command;
     (void)who;
     (void)what;
-    if (command->rc != RC_OK && command->rc != RC_DENIED)
+    bool no_room = !id_is_none(&cmd->parent_id) &&
+                   (command->rc == RC_CONFLICT || command->rc == RC_LIMIT);
+    if (command->rc != RC_OK && command->rc != RC_DENIED && !no_room)
         world_broken(world, "a task was refused: %s", command->err.text);
     if (command->rc != RC_OK)
         return;
+    last_task = cmd->task_id;
     if (world_chance(world, 150))
         cancel(world, &cmd->task_id);
     if (world_chance(world, 150))
         retry(world, &cmd->task_id);
 }
 
-static struct cmd_submit *task(int64_t number, unsigned kind)
+struct wish {
+    int64_t number;
+    unsigned kind;
+    struct id parent; /* or none */
+    int64_t budget_microusd;
+};
+
+static struct cmd_submit *task(const struct wish *wish)
 {
+    unsigned kind = wish->kind;
+    int64_t number = wish->number;
     struct cmd_submit *cmd = cmd_submit_new();
+    cmd->parent_id = wish->parent;
+    cmd->max_budget_microusd = wish->budget_microusd;
+    cmd->risk_given = cmd->mode_given = cmd->priority_given = true;
     cmd->repository = names[(size_t)number % SIM_REPOSITORIES];
     cmd->description = "Mend it";
     cmd->priority = (int64_t)(kind % 5) * 50;
@@ -104,11 +125,14 @@ static void submit(struct world *world, void *who, int64_t what)
     (void)what;
     if (submitted == tasks_wanted)
         return;
-    unsigned kind = (unsigned)world_between(world, 0, 44);
-    int64_t number = submitted++;
-    world_send(world, &task(number, kind)->base, on_submitted, NULL, 0);
+    struct wish wish = {.number = submitted++, .kind = (unsigned)world_between(world, 0, 44)};
+    if (world_chance(world, 300)) /* Part of the last one, or of what that is a part of. */
+        wish.parent = last_task;
+    if (world_chance(world, 300)) /* An attempt of an agent costs 0.50 USD. */
+        wish.budget_microusd = world_between(world, 1, 4) * 400000;
+    world_send(world, &task(&wish)->base, on_submitted, NULL, 0);
     if (world_chance(world, 100)) /* Not sure that it arrived: the same once more. */
-        world_send(world, &task(number, kind)->base, on_submitted, NULL, 0);
+        world_send(world, &task(&wish)->base, on_submitted, NULL, 0);
     world_after(world, world_between(world, 0, 4 * US_PER_SECOND), submit, NULL, 0);
 }
 
@@ -150,6 +174,71 @@ static void decide(struct world *world, void *who, int64_t what)
     world_after(world, world_between(world, US_PER_SECOND, 20 * US_PER_SECOND), decide, NULL, 0);
 }
 
+/* ---- those who look after agents ---- */
+
+static void answer(struct world *world)
+{
+    struct arena arena = {0};
+    struct question_filter filter = {.status = "pending", .limit = 20};
+    struct question_row *rows;
+    size_t count;
+    if (questions_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)
+        world_broken(world, "the questions cannot be read");
+    for (size_t i = 0; i < count; i++) {
+        if (world_chance(world, 600))
+            continue;
+        struct cmd_answer *cmd = cmd_answer_new();
+        cmd->id = rows[i].id;
+        cmd->answer = "yes";
+        world_send(world, &cmd->base, ignore, NULL, 0);
+    }
+    arena_release(&arena);
+}
+
+static void say(struct world *world, const struct id *run_id)
+{
+    struct cmd_say *cmd = cmd_say_new();
+    cmd->run_id = *run_id;
+    cmd->text = "mind the gap";
+    cmd->base.actor = (struct actor){"user", "eve"};
+    world_send(world, &cmd->base, ignore, NULL, 0);
+}
+
+/* All that are paused are resumed some day. */
+static void steer_run(struct world *world, const struct run_row *run)
+{
+    bool paused = run->paused_us > 0;
+    if (world_chance(world, 40))
+        say(world, &run->id);
+    if (!world_chance(world, paused ? 300 : 30))
+        return;
+    struct cmd_pause *cmd = paused ? cmd_resume_new() : cmd_pause_new();
+    cmd->run_id = run->id;
+    cmd->base.actor = (struct actor){"user", "eve"};
+    world_send(world, &cmd->base, ignore, NULL, 0);
+}
+
+static void steer(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    struct arena arena = {0};
+    for (int status = 0; status < RUN_STATUS_COUNT; status++) {
+        struct run_filter filter = {.status = status, .limit = 200};
+        struct run_row *rows;
+        size_t count = 0;
+        if (run_is_terminal((enum run_status)status))
+            continue;
+        if (runs_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)
+            world_broken(world, "the runs cannot be read");
+        for (size_t i = 0; i < count; i++)
+            steer_run(world, &rows[i]);
+    }
+    arena_release(&arena);
+    answer(world);
+    world_after(world, world_between(world, US_PER_SECOND, 20 * US_PER_SECOND), steer, NULL, 0);
+}
+
 static void begin(struct world *world, void *who, int64_t what)
 {
     (void)who;
@@ -161,11 +250,13 @@ static void begin(struct world *world, void *who, int64_t what)
     world->faults = faults;
     world_after(world, US_PER_SECOND, submit, NULL, 0);
     world_after(world, US_PER_SECOND, decide, NULL, 0);
+    world_after(world, US_PER_SECOND, steer, NULL, 0);
 }
 
 void people_start(struct world *world, int64_t tasks_max)
 {
     submitted = 0;
+    last_task = (struct id){0};
     tasks_wanted = tasks_max;
     world_after(world, 0, begin, NULL, 0);
 }

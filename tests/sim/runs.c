@@ -32,6 +32,9 @@ static void add_up(struct totals *totals, const struct world *world, const struc
     totals->model.probed += one.probed;
     totals->model.deferred += one.deferred;
     totals->model.chosen += one.chosen;
+    totals->model.pauses += one.pauses;
+    totals->model.questions += one.questions;
+    totals->model.told += one.told;
     for (size_t i = 0; i < COUNT_OF(one.by_end); i++)
         totals->model.by_end[i] += one.by_end[i];
     totals->worlds++;
@@ -87,7 +90,9 @@ void sim_runs(const struct sim_options *options)
     printf("sim: %" PRId64 " steps, %" PRId64 " events, %" PRId64 " leases, %" PRId64
            " stale reports refused, %" PRId64 " messages lost, %" PRId64 " crashes, %" PRId64
            " clock jumps, %" PRId64 " accounts parked, %" PRId64 " probes, %" PRId64
-           " runs deferred, %" PRId64 " accounts chosen, %.1f s\n",
+           " runs deferred, %" PRId64 " accounts chosen, %" PRId64 " pauses, %" PRId64
+           " questions, %" PRId64 " times told, %.1f s\n",
            t.steps, t.model.events, t.model.leases, t.model.stale, t.lost, t.crashes, t.jumps,
-           t.model.parked, t.model.probed, t.model.deferred, t.model.chosen, seconds);
+           t.model.parked, t.model.probed, t.model.deferred, t.model.chosen, t.model.pauses,
+           t.model.questions, t.model.told, seconds);
 }

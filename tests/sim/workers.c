@@ -7,9 +7,11 @@
  * does.  `life` counts its lives, so that what was meant for an earlier one is ignored.
  */
 #include "base/clock.h"
+#include "control/admit/answer.h"
 #include "control/commit/principal.h"
 #include "control/queue/complete.h"
 #include "control/queue/lease.h"
+#include "core/step_kind.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
 #include "tests/unit/honest.h"
@@ -135,7 +137,12 @@ static const struct outcome {
     {"agent", "{\"outcome\":\"ended\",\"report\":\"error\",\"error\":\"no\"}", 1},
     {"agent", "{\"outcome\":\"idle_timed_out\",\"report\":\"unknown\"}", 1},
     {"agent", "nonsense", 1},
+    {"agent", "{\"outcome\":\"overloaded\",\"report\":\"error\",\"costUsd\":0.1}", 1},
     {"agent", quota_met, 1},
+    {"agent",
+     "{\"outcome\":\"ended\",\"report\":\"success\",\"question\":{\"text\":\"go?\",\"timeoutMs\":"
+     "60000}}",
+     1},
     {"verify", RESULT_VERIFIED, 6},
     {"verify", RESULT_UNVERIFIED, 3},
     {"verify", "{\"verdict\":\"failed\",\"checks\":[{\"name\":\"u\",\"status\":\"errored\"}]}", 1},
@@ -236,6 +243,26 @@ static void work_on(struct world *world, void *who, int64_t life)
     world_after(world, left_us < BEAT_US ? left_us : BEAT_US, work_on, worker, life);
 }
 
+/* Whether the agent asked in vain, or was told, shows in its run. */
+static void on_asked(struct world *world, void *who, int64_t life, struct command *command)
+{
+    (void)who;
+    (void)life;
+    if (command->rc != RC_OK && command->rc != RC_CONFLICT && command->rc != RC_LIMIT &&
+        command->rc != RC_UNAUTHORIZED)
+        world_broken(world, "a question: %s", command->err.text);
+}
+
+static void ask(struct world *world, struct sim_worker *worker)
+{
+    struct cmd_ask *cmd = cmd_ask_new();
+    cmd->run_id = worker->leased.run_id;
+    cmd->spec = (struct question_spec){.text = "may I?", .default_answer = "yes"};
+    cmd->spec.timeout_ms = world_between(world, 1000, 90000);
+    cmd->base.actor = (struct actor){"agent", "an agent"};
+    world_send(world, &cmd->base, on_asked, NULL, 0);
+}
+
 static void revive(struct world *world, void *who, int64_t life)
 {
     struct sim_worker *worker = who;
@@ -270,6 +297,8 @@ static void on_leased(struct world *world, void *who, int64_t life, struct comma
         return;
     }
     worker->ends_us = world->mono_us + world_between(world, 1000, 12 * US_PER_SECOND);
+    if (step_runs_agent(worker->step) && world_chance(world, 100))
+        ask(world, worker);
     work_on(world, worker, worker->life);
 }
 

@@ -57,6 +57,11 @@ static bool holds_secret(const char *text, struct arena *arena)
     return secrets_next(&scan, &found);
 }
 
+bool account_variable_is_secret(const struct account_variable *variable, struct arena *arena)
+{
+    return is_secret_name(variable->name) || holds_secret(variable->value, arena);
+}
+
 static bool path_valid(const char *path)
 {
     return path[0] == '/' && path[1] != '\0' && strstr(path, "/../") == NULL &&
@@ -79,7 +84,7 @@ static const char *value_fault(const struct account_variable *variable, struct a
     case VARIABLE_TEXT:
         break;
     }
-    if (is_secret_name(variable->name) || holds_secret(variable->value, arena))
+    if (account_variable_is_secret(variable, arena))
         return "looks like a secret: jobs are stored with these texts, so give the name of a "
                "variable of the worker (NAME=$OTHER) or a file (NAME=@/path)";
     return config_text_has_control(variable->value) ? "must not hold control characters" : NULL;

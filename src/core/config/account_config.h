@@ -67,4 +67,6 @@ struct account_variable {
 };
 /* An entry of env that was checked. */
 struct account_variable account_variable_of(const char *entry, struct arena *arena);
+/* A text that looks like a secret, by the name of the variable or by itself. */
+bool account_variable_is_secret(const struct account_variable *variable, struct arena *arena);
 #endif

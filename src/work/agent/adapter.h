@@ -69,8 +69,9 @@ struct transcript {
     struct clock clock;
     struct transcript_limits limits;
     struct usage usage;
-    int64_t calls;   /* Tool calls that began. */
-    int64_t retries; /* Those among them that repeat one that has just failed. */
+    struct usage counted; /* By single requests alone. */
+    int64_t calls;        /* Tool calls that began. */
+    int64_t retries;      /* Those among them that repeat one that has just failed. */
     struct {
         char hash[80]; /* Of name and arguments; "": not known. */
         int64_t failures;

@@ -166,6 +166,7 @@ static void send_prompt(struct transcript *transcript)
     transcript->input_waits = false;
     acp->prompted = true;
     acp->answered = false;
+    transcript->input_waits = false;
     send_request(transcript, &jw, ACP_PROMPT);
 }
 
@@ -394,15 +395,18 @@ static void on_usage(struct transcript *transcript, const struct js *update)
     struct acp *acp = transcript->acp;
     const struct js *cost = js_get(update, "cost");
     double amount = js_num(js_get(cost, "amount"), -1);
+    /* An extension of claude-agent-acp, whose own name of the model may be "default". */
+    transcript_model(transcript, js_get_str(js_get(update, "_meta"), "_claude/model", NULL));
     if (amount < 0 || !text_same(js_get_str(cost, "currency", ""), "USD"))
         return;
     if (!acp->prompted) {
         acp->cost_before = cost_bounded(amount);
         return;
     }
+    double spent = cost_bounded(amount - acp->cost_before);
+    if (spent > 0 && (!acp->cost_known || spent > transcript->usage.cost_usd))
+        transcript->usage.cost_usd = spent; /* It is a sum: it only grows. */
     acp->cost_known = true;
-    if (amount > acp->cost_before)
-        transcript->usage.cost_usd = cost_bounded(amount - acp->cost_before);
     transcript_sums(transcript);
 }
 
@@ -553,6 +557,7 @@ static void acp_begin(struct transcript *transcript, const struct conversation *
 static void acp_say(struct transcript *transcript, const char *text)
 {
     struct acp *acp = transcript->acp;
+    transcript->input_waits = true;
     if (acp->state == ACP_OVER)
         return;
     add_block(acp, text);

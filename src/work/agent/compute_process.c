@@ -105,6 +105,11 @@ static enum rc find_program(const struct compute_spec *spec, struct arena *arena
     const struct program_query query = {spec->view.argv[0], spec->view.cwd, search};
     struct program program;
     enum rc rc = program_find(&query, arena, &program, err);
+    if (rc == RC_NOT_FOUND && strchr(query.name, '/') == NULL)
+        return err_set(err, rc, "NO_PROGRAM",
+                       "There is no program %.200s in the PATH of the server or worker that ran "
+                       "this. Install it there, or start drover anew with a PATH that has it",
+                       query.name);
     /* One that the agent may have changed is shown with the directory that it lies in. */
     if (rc == RC_OK && !sandbox_view_has(&spec->view, program.path))
         rc = program_examine(&program, search, arena, err);
@@ -388,10 +393,20 @@ static void kill_all(struct session *session)
     proc_kill_group(&session->proc, SIGKILL);
 }
 
+/* Before TERM: less where the worker itself ends, nothing where it could not report what the
+   command prints. */
+static int64_t patience_ms(const struct compute_spec *spec)
+{
+    enum stop_reason reason = spec->stop != NULL ? stop_asked(spec->stop) : STOP_NONE;
+    if (reason == STOP_LOST)
+        return 0;
+    return reason == STOP_SHUTDOWN ? spec->interrupt_ms / 3 : spec->interrupt_ms;
+}
+
 static void begin_stop(struct session *session, enum compute_end why)
 {
     const struct compute_reader *reader = &session->spec->reader;
-    int64_t interrupt_ms = session->spec->interrupt_ms;
+    int64_t interrupt_ms = patience_ms(session->spec);
     if (session->stage != STAGE_RUNS)
         return;
     set_hold(session, COMPUTE_FREE); /* What is stopped takes no signal. */
@@ -399,7 +414,7 @@ static void begin_stop(struct session *session, enum compute_end why)
     if (interrupt_ms == 0)
         terminate(session);
     else if (reader->interrupt != NULL && reader->interrupt(reader->ctx))
-        enter_stage(session, STAGE_ASKED, interrupt_ms / 2);
+        enter_stage(session, STAGE_ASKED, interrupt_ms / 2); /* The other half after SIGINT. */
     else
         interrupt(session, interrupt_ms);
 }
@@ -408,7 +423,7 @@ static void next_stage(struct session *session)
 {
     switch (session->stage) {
     case STAGE_ASKED:
-        interrupt(session, session->spec->interrupt_ms / 2);
+        interrupt(session, patience_ms(session->spec) / 2);
         break;
     case STAGE_INTERRUPTED:
         terminate(session);

@@ -43,7 +43,8 @@ struct compute_spec {
     int64_t log_bytes_max;         /* What is beyond is dropped, and the log says so. */
     int64_t wall_ms;               /* 0: none */
     int64_t idle_ms;               /* Without output; 0: none */
-    int64_t interrupt_ms;          /* Before TERM, see above; 0: TERM is the first signal. */
+    int64_t interrupt_ms;          /* Before TERM, see above; 0: TERM is the first signal.  A third
+                                      of it when the worker shuts down, none for a lost lease. */
     int64_t linger_ms;             /* Without output after the end of `input`: then it is stopped,
                                       and has ended all the same; 0: none */
     const struct stop *stop;       /* NULL: no stop can be requested. */

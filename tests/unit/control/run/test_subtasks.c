@@ -4,6 +4,7 @@
 #include "control/admit/retry.h"
 #include "control/admit/submit.h"
 #include "control/run/stop.h"
+#include "control/watch/doctor.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -195,8 +196,9 @@ END_TEST
 
 START_TEST(an_agent_gets_no_more_than_its_parent_has)
 {
-    static const char *const fields[] = {"repository", "targetBranch", "taskType",      "riskLevel",
-                                         "priority",   "overrides",    "executionMode", "maxTurns"};
+    static const char *const fields[] = {
+        "repository", "targetBranch",  "taskType", "riskLevel",   "priority",
+        "overrides",  "executionMode", "maxTurns", "attachments", "issueNumber"};
     struct cmd_submit *parent = command_for(&(struct want){0});
     parent->mode = MODE_PATCH_ONLY;
     parent->risk = RISK_MEDIUM;
@@ -216,6 +218,8 @@ START_TEST(an_agent_gets_no_more_than_its_parent_has)
         cmd->mode_given = i == 6;
         cmd->mode = MODE_SUPERVISED_PR;
         cmd->max_turns = i == 7 ? 11 : 0;
+        cmd->attachments = i == 8 ? STR("[{\"name\":\"a\"}]") : (struct str){0};
+        cmd->issue_number = i == 9 ? 4 : 0;
         ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
         ck_assert_str_eq(cmd->base.err.code, "SUBTASK_NOT_ALLOWED");
         ck_assert_str_eq(cmd->base.err.field, fields[i]);
@@ -471,6 +475,59 @@ START_TEST(sub_tasks_of_a_completed_parent_go_on)
 }
 END_TEST
 
+/* ---- the doctor ---- */
+
+static int64_t findings(void)
+{
+    struct doctor_report report;
+    struct err err = {0};
+    ck_assert_int_eq(doctor_examine(lab.db, &lab.arena, &report, &err), RC_OK);
+    for (size_t i = 0; i < report.check_count; i++)
+        if (strcmp(report.checks[i].name, "budgets") == 0)
+            return report.checks[i].bad;
+    return -1;
+}
+
+/* A run with this parent and limit, below a parent with 1.00 USD. */
+static void plant(const struct id *parent_run_id, int64_t microusd, int64_t used)
+{
+    struct id top = submit(&(struct want){.usd_millis = 1000});
+    struct id child = submit(&(struct want){.parent = &top});
+    ck_assert_int_eq(findings(), 0);
+    struct run_row run = lab_run(&lab, &child);
+    run.id = lab_submit(&lab, "acme/other"); /* An id that is taken by nothing else here. */
+    run.id.text[0] = 'f';
+    run.run_no = 2;
+    run.parent_run_id = parent_run_id != NULL ? *parent_run_id : top;
+    run.budget_microusd = microusd;
+    run.cost_microusd = used;
+    ck_assert_int_eq(runs_insert(lab.db, &run, NULL), RC_OK);
+}
+
+static void reopen(void)
+{
+    lab_close(&lab); /* Without lab_check: it is damaged. */
+    setup();
+}
+
+START_TEST(the_doctor_finds_sums_and_limits_that_do_not_hold)
+{
+    struct id apart = submit(&(struct want){0});
+    plant(&apart, 500000, 0); /* Of another tree. */
+    ck_assert_int_gt(findings(), 0);
+    reopen();
+    plant(NULL, 0, 0); /* Without a limit. */
+    ck_assert_int_gt(findings(), 0);
+    reopen();
+    plant(NULL, 500000, 1500000); /* It has passed the parent's, and nothing stops it. */
+    ck_assert_int_gt(findings(), 0);
+    reopen();
+    plant(NULL, 500000, 400000);
+    ck_assert_int_eq(findings(), 0);
+    reopen();
+}
+END_TEST
+
 Suite *subtasks_suite(void)
 {
     Suite *suite = suite_create("subtasks");
@@ -495,6 +552,7 @@ Suite *subtasks_suite(void)
     tcase_add_test(tc, parts_of_one_task_do_not_wait_for_each_other_s_files);
     tcase_add_test(tc, cancelling_a_parent_cancels_what_is_below_it);
     tcase_add_test(tc, sub_tasks_of_a_completed_parent_go_on);
+    tcase_add_test(tc, the_doctor_finds_sums_and_limits_that_do_not_hold);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -119,6 +119,8 @@ START_TEST(a_channel_hears_what_it_asked_for)
     enum notify_kind kind;
     ck_assert(notify_kind_of(EV_RUN_STARTED, &kind) && kind == NOTIFY_RUNNING);
     ck_assert(notify_kind_of(EV_APPROVAL_REMINDED, &kind) && kind == NOTIFY_REMINDER);
+    ck_assert(notify_kind_of(EV_QUESTION_REMINDED, &kind) && kind == NOTIFY_REMINDER);
+    ck_assert(notify_kind_of(EV_QUESTION_ASKED, &kind) && kind == NOTIFY_QUESTION);
     ck_assert(!notify_kind_of(EV_NOTIFICATION_FAILED, &kind)); /* Nothing tells of itself. */
     ck_assert(!notify_kind_of(EV_RUN_COMPLETED, &kind));       /* The task's is told. */
 }
@@ -147,6 +149,15 @@ static const struct {
      "{\"repository\":\"r\",\"title\":\"x\",\"taskId\":\"t1\"}}",
      "*r* x\nWaits for your approval.\nUntil 2026-07-03T12:00:00Z.\n"
      "`drover approve a1` or `drover reject a1`"},
+    {NOTIFY_QUESTION,
+     "{\"questionId\":\"q1\",\"text\":\"Keep <it>?\",\"options\":[\"yes\",\"no\"],\"expiresAt\":"
+     "\"2026-07-03T12:00:00Z\",\"notification\":{\"repository\":\"r\",\"title\":\"x\"}}",
+     "*r* x\nIts agent asks: Keep &lt;it&gt;? (yes, no)\nUntil 2026-07-03T12:00:00Z.\n"
+     "`drover answer q1 TEXT`"},
+    {NOTIFY_REMINDER,
+     "{\"questionId\":\"q1\",\"text\":\"Keep it?\",\"notification\":{\"repository\":\"r\","
+     "\"title\":\"x\"}}",
+     "*r* x\nIts agent still waits for your answer: Keep it?\n`drover answer q1 TEXT`"},
     {NOTIFY_TEST, "{}", "This is a test: notifications by this channel arrive."},
 };
 

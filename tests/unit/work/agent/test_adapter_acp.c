@@ -257,6 +257,9 @@ START_TEST(a_session_is_continued)
     updates("\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":2,\"cost\":{\"amount\":1.75,"
             "\"currency\":\"USD\"}");
     ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.25, 1e-9);
+    updates("\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":2,\"cost\":{\"amount\":1.51,"
+            "\"currency\":\"USD\"}"); /* A sum does not fall. */
+    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.25, 1e-9);
     ck_assert_ptr_null(strstr(events(), "Old words."));
 }
 END_TEST
@@ -375,7 +378,7 @@ START_TEST(what_it_does_becomes_events)
     changes("\"status\":\"failed\",\"content\":[{\"type\":\"content\",\"content\":{\"type\":"
             "\"text\",\"text\":\"no such file\"}}]");
     updates("\"sessionUpdate\":\"usage_update\",\"used\":53000,\"size\":200000,\"cost\":{"
-            "\"amount\":0.045,\"currency\":\"USD\"}");
+            "\"amount\":0.045,\"currency\":\"USD\"},\"_meta\":{\"_claude/model\":\"opus\"}");
     updates("\"sessionUpdate\":\"usage_update\",\"used\":53000,\"size\":200000,\"cost\":{"
             "\"amount\":9,\"currency\":\"EUR\"}");
     updates("\"sessionUpdate\":\"available_commands_update\",\"availableCommands\":[]");
@@ -391,6 +394,7 @@ START_TEST(what_it_does_becomes_events)
     ck_assert_ptr_nonnull(strstr(got, "no such file"));
     ck_assert_ptr_nonnull(strstr(got, "\"name\":\"execute\",\"summary\":\"cat a.c\""));
     ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.045, 1e-9);
+    ck_assert_str_eq(transcript.usage.model, "opus");
     ck_assert_int_eq(transcript.usage.turns, 2); /* Before the call, and after it. */
     ck_assert_str_eq(transcript.summary, "Not there.");
 }
@@ -679,8 +683,7 @@ START_TEST(messages_are_the_next_prompt)
     transcript.ops->say(&transcript, "And \"quotes\".");
     ck_assert(transcript.input_waits);
     ck_assert_ptr_nonnull(strstr(answers(ENDED), "Do it."));
-    ck_assert(!transcript.input_over);
-    ck_assert(!transcript.input_waits);
+    ck_assert(!transcript.input_over && !transcript.input_waits);
     ck_assert_str_eq(answers(ENDED),
                      "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"session/prompt\",\"params\":{"
                      "\"sessionId\":\"s1\",\"prompt\":[{\"type\":\"text\",\"text\":\"Use tabs.\"},"
@@ -722,6 +725,7 @@ START_TEST(no_message_follows_a_failure_or_a_cancel)
     }
     ck_assert_ptr_null(told());
     ck_assert(transcript.input_over);
+    ck_assert(transcript.input_waits); /* Not delivered: it is for the next attempt. */
 }
 END_TEST
 
