@@ -264,6 +264,32 @@ START_TEST(a_session_is_continued)
 }
 END_TEST
 
+static const struct {
+    double before, told, cost;
+} sums[] = {
+    {1.5, 1.75, 0.25}, /* Of the whole session. */
+    {1.5, 1.5, 0},
+    {1.5, 0.4, 0.4}, /* Of this process alone. */
+    {0, 0.4, 0.4},
+};
+
+START_TEST(what_a_session_has_cost_before_is_not_counted_again)
+{
+    struct conversation resumed = again;
+    resumed.session_usd = sums[_i].before;
+    begin_with(&resumed);
+    answers("\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}");
+    answers("\"result\":null");
+    (void)told();
+    updates(arena_printf(&kit.arena,
+                         "\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":2,\"cost\":{"
+                         "\"amount\":%g,\"currency\":\"USD\"}",
+                         sums[_i].told));
+    ck_assert_double_eq_tol(transcript.usage.cost_usd, sums[_i].cost, 1e-9);
+    ck_assert_double_eq_tol(transcript.session_usd, sums[_i].told, 1e-9);
+}
+END_TEST
+
 START_TEST(a_session_that_is_gone_needs_another_prompt)
 {
     begin_with(&again);
@@ -749,6 +775,8 @@ Suite *adapter_acp_suite(void)
     tcase_add_loop_test(tests, the_reason_of_its_end_is_its_report, 0, (int)COUNT_OF(reasons));
     tcase_add_loop_test(tests, an_error_ends_it, 0, (int)COUNT_OF(failures));
     tcase_add_loop_test(tests, a_session_is_continued, 0, (int)COUNT_OF(ways));
+    tcase_add_loop_test(tests, what_a_session_has_cost_before_is_not_counted_again, 0,
+                        (int)COUNT_OF(sums));
     tcase_add_loop_test(tests, a_session_that_is_gone_needs_another_prompt, 0, 2);
     tcase_add_test(tests, a_login_that_is_missing_is_no_lost_session);
     tcase_add_loop_test(tests, the_model_is_chosen_where_it_can_be, 0, (int)COUNT_OF(models));
