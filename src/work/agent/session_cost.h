@@ -1,9 +1,9 @@
 /*
  * session_cost.h - what a session has cost by the agent's own count, kept from attempt to attempt.
  *
- * Some agents tell the cost of a whole session, earlier attempts included, which are booked already.
- * The sum is kept in the directory of the run beside the tree, where no agent can write, and so for
- * as long as the session can be resumed there.
+ * Some agents tell the cost of a whole session, with earlier attempts that are booked already.  The
+ * sum is kept in the directory of the run beside the tree, where no agent can write, and so for as
+ * long as the session can be resumed there.
  */
 #ifndef WORK_AGENT_SESSION_COST_H
 #define WORK_AGENT_SESSION_COST_H
