@@ -47,8 +47,8 @@ static int run_approvals(struct cli *cli)
     buf_adds(&path, "/v1/approvals");
     if (!args_has(&cli->args, "all"))
         url_add_query(&path, "status", "pending");
-    return show_list(
-        cli, &(struct show_list){buf_text(&path), "Nothing waits for an answer.", approvals_table});
+    return show_list(cli, &(struct show_list){buf_text(&path), "Nothing waits for an approval.",
+                                              approvals_table});
 }
 
 static enum rc resolve(struct cli *cli, bool also_past, struct id *ret_id, struct err *err)

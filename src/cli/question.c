@@ -251,9 +251,9 @@ static int run_ask(struct cli *cli)
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     CLEANUP(buf_release) struct buf text;
     const char *run = getenv("DROVER_RUN_ID");
+    buf_init(&text, TEXT_BYTES_MAX);
     if (text_empty(run))
         return cli_usage(cli, "there is no $DROVER_RUN_ID: agents ask, inside their sandbox");
-    buf_init(&text, TEXT_BYTES_MAX);
     enum rc rc = cli_read_text(cli, 0, &text, &err);
     if (rc == RC_OK)
         rc = ask(cli, run, buf_text(&text), &answer, &err);

@@ -147,12 +147,12 @@ static int run_reply(struct cli *cli)
 {
     struct err err = {0};
     struct str payload;
-    CLEANUP(buf_release) struct buf body;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     const char *id = args_word(&cli->args, 0);
     enum rc rc = cli_payload_text(args_word(&cli->args, 1), &cli->arena, &payload, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
+    CLEANUP(buf_release) struct buf body;
     buf_init(&body, BODY_BYTES_MAX);
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');

@@ -35,8 +35,9 @@ struct watch {
     unsigned turn;      /* Of the spinner. */
     bool spinning;      /* Its line is on the screen. */
     bool ended;
-    struct id approval; /* Pending, and the hint how to decide it is not printed yet; or none. */
-    int64_t asked_us;   /* When it was read. */
+    struct id pending; /* An approval or a question; the hint is not printed yet.  Or none. */
+    bool question;     /* It is one. */
+    int64_t asked_us;  /* When it was read. */
 };
 
 static atomic_int interrupted;
@@ -93,23 +94,25 @@ static void spinner_draw(struct watch *watch)
     watch->spinning = true;
 }
 
-/* Prints how to decide, once no decision has followed: past events include their decision. */
-static void print_approval(struct watch *watch)
+/* Prints how to answer, once no answer has followed: past events include theirs. */
+static void print_pending(struct watch *watch)
 {
-    const char *id = watch->approval.text;
-    if (id_is_none(&watch->approval) || clock_mono_us() - watch->asked_us < ANSWER_DELAY_US)
+    const char *id = watch->pending.text;
+    if (id_is_none(&watch->pending) || clock_mono_us() - watch->asked_us < ANSWER_DELAY_US)
         return;
     spinner_clear(watch);
-    show_next(watch->cli, "  To answer", "drover approve %s", id);
-    show_next(watch->cli, "", "drover reject %s", id);
+    show_next(watch->cli, "  To answer",
+              watch->question ? "drover answer %s TEXT" : "drover approve %s", id);
+    if (!watch->question)
+        show_next(watch->cli, "", "drover reject %s", id);
     (void)fflush(stdout);
-    watch->approval = id_of(NULL);
+    watch->pending = id_of(NULL);
 }
 
 static void on_tick(void *ctx)
 {
     struct watch *watch = ctx;
-    print_approval(watch);
+    print_pending(watch);
     spinner_draw(watch);
 }
 
@@ -149,13 +152,18 @@ static bool is_end(const char *type)
     return false;
 }
 
-static void note_approval(struct watch *watch, const struct js *tree)
+static void note_pending(struct watch *watch, const struct js *tree)
 {
     const char *type = js_get_str(tree, "type", "");
-    if (!text_starts(type, "agent.approval."))
+    if (!text_starts(type, "agent.approval.") && !text_starts(type, "agent.question."))
         return;
-    bool asked = text_same(type, EV_APPROVAL_REQUESTED);
-    watch->approval = id_of(asked ? js_str(js_path(tree, "data.approvalId"), NULL) : NULL);
+    const char *id = NULL;
+    watch->question = text_same(type, EV_QUESTION_ASKED);
+    if (watch->question)
+        id = js_str(js_path(tree, "data.questionId"), NULL);
+    else if (text_same(type, EV_APPROVAL_REQUESTED))
+        id = js_str(js_path(tree, "data.approvalId"), NULL);
+    watch->pending = id_of(id);
     watch->asked_us = clock_mono_us();
 }
 
@@ -187,7 +195,7 @@ static bool take_event(void *ctx, const struct sse_event *sse)
     if (js_parse(sse->data, strlen(sse->data), &tree, NULL) != RC_OK)
         return true; /* Not an event of drover: nothing to print. */
     print_event(watch, tree);
-    note_approval(watch, tree);
+    note_pending(watch, tree);
     watch->ended = is_end(js_get_str(tree, "type", "")) &&
                    text_same(js_get_str(tree, "runid", ""), watch->run_id);
     return !watch->ended && !ferror(stdout); /* The reader has closed stdout: stop. */

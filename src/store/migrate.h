@@ -18,7 +18,8 @@ struct migration {
 extern const struct migration migrations[]; /* migrations.c */
 extern const size_t migration_count;
 
-/* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list. */
+/* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list, and with
+   SCHEMA_DIFFERS when a migration was applied with other statements than it has now. */
 MUST_USE enum rc migrate(struct db *db, const struct migration *list, size_t count,
                          struct err *err);
 #endif

@@ -33,8 +33,8 @@ describe('a real agent that works', { concurrency: 2 }, () => {
     before(async () => (server = await startBench()));
     after(() => server.discard());
 
-    // Claude Code hands it to the model with the result of a tool; agents of the Agent Client
-    // Protocol take one prompt after the other.
+    // Claude Code takes it at once and hands it to the model with the result of a tool; agents of
+    // the Agent Client Protocol take one prompt after the other.
     for (const [name, next] of [['claude', 1], ['acp', 3]])
         it(`${name} has a message in its next turn`, async (t) => {
             const agent = AGENTS[name];
@@ -46,8 +46,9 @@ describe('a real agent that works', { concurrency: 2 }, () => {
             const { taskId, runId } = await server.submit(repo.name);
             await gate.stands();
             await drover('say', runId, WORDS);
-            await server.untilEvent(runId, 'agent.message.delivered');
+            if (name === 'claude') await server.untilEvent(runId, 'agent.message.delivered');
             gate.open();
+            await server.untilEvent(runId, 'agent.message.delivered');
             await server.untilTask(taskId, 'completed');
             model.assertSound();
             assert.equal((await server.run(runId)).attempt, 1);

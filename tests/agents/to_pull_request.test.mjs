@@ -35,7 +35,8 @@ describe('a prompt becomes a pull request with', { concurrency: 2 }, () => {
             const { model, repo } = at;
             const { taskId, runId } = await server.finish(repo.name, 'completed');
             const run = await assertBooked(server, runId, at);
-            assert.deepEqual([run.turns, run.model], [3, agent.model]);
+            assert.equal(run.turns, 3);
+            assert.equal(run.model.split('/').at(-1), model.main[0].model);
             assert.ok(run.agentSession, 'the session can be resumed');
             assert.match(model.main[0].said.join('\n'), /Make the answer right\./);
             assert.match(model.main[1].results.at(-1).text, /41/);

@@ -2,7 +2,8 @@
 //
 // The fixtures that the adapters are tested with (fixtures/transcripts/real) come from here.
 // RECORD=1 writes them anew, and figures.jsonl: what each scenario has truly used up, by the books
-// of the model.  Without it, each agent must print the kinds of lines that its fixture has.
+// of the model.  Without it, each agent must print the kinds of lines that its fixture has: in some
+// of the scenarios, in long runs in all.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -15,6 +16,8 @@ import { SCENARIOS } from './lib/scenarios.mjs';
 
 const REAL = fileURLToPath(new URL('../fixtures/transcripts/real/', import.meta.url));
 const RECORD = Boolean(process.env.RECORD);
+const ALL = RECORD || Boolean(process.env.DROVER_LONG);
+const SOME = ['ok', 'tool_error', 'login', 'killed_term'];
 const PROMPT = 'Make the answer right.';
 const SESSIONS = ['session_id', 'thread_id', 'sessionID'];
 
@@ -32,6 +35,12 @@ const sessionOf = (lines) => lines.map(parse)
 // {type, subtype, and the type of an item}, each kind once.
 const kindsOf = (lines) => [...new Set(lines.map(parse).map(({ type, subtype, item }) =>
     [type, subtype, item?.type].filter(Boolean).join(' ')))].sort();
+
+// Where it was killed it may have come to say less: Claude Code prints its result or not.
+function assertKinds(kinds, recorded, { stop }) {
+    if (stop) assert.deepEqual(kinds.filter((kind) => !recorded.includes(kind)), []);
+    else assert.deepEqual(kinds, recorded);
+}
 
 // Runs the scenario; resolves with the last process's end, and what was used up in it.
 async function play(name, scenario, model, direct) {
@@ -92,6 +101,7 @@ for (const name of Object.keys(AGENTS).filter((each) => AGENTS[each].words)) {
     const title = `${name} ${VERSIONS[name].version} prints what is recorded:`;
     describe(title, { concurrency: 2 }, () => {
         for (const [what, scenario] of Object.entries(SCENARIOS)) {
+            if (!ALL && !SOME.includes(what)) continue;
             if (scenario.agents && !scenario.agents.includes(name)) continue;
             it(what, async (t) => {
                 const model = await openModel(scenario.turns(AGENTS[name]));
@@ -107,7 +117,7 @@ for (const name of Object.keys(AGENTS).filter((each) => AGENTS[each].words)) {
                     if (name === 'codex') writeLines(`${file}.rollout`, clean(rolloutOf(direct)));
                     record({ file, ...figuresOf(name, scenario, model, end) });
                 }
-                assert.deepEqual(kindsOf(end.lines), kindsOf(readLines(file)));
+                assertKinds(kindsOf(end.lines), kindsOf(readLines(file)), scenario);
             });
         }
     });

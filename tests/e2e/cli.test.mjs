@@ -89,6 +89,7 @@ describe('the command line', { concurrency: 6 }, () => {
         ['submit', '--repo', 'acme/cli', '--mode', 'yolo', 'text'],
         ['submit', '--repo', 'acme/cli', '--priority', 'high', 'text'],
         ['serve', '--workers', 'x'], ['serve', '--listen', 'nonsense'],
+        ['ask', 'outside of a sandbox'], ['reply', 'some-id', '{bad'],
     ];
     for (const args of usage) {
         it(`refuses "drover ${args.join(' ')}" as bad usage`, async () => {

@@ -46,7 +46,8 @@ describe('a remote agent', { concurrency: 4 }, () => {
               repository: repo.name, repositoryUrl: repo.origin, targetBranch: 'main',
               branch: run.branch, baseCommit: run.baseCommit, model: null, maxTurns: 9,
               maxBudgetUsd: null, maxTokens: null, timeoutMs: 3_600_000,
-              runDeadline: task.runDeadline, prompt: true, plan: null, feedback: null, patch: null });
+              runDeadline: task.runDeadline,
+              prompt: true, plan: null, feedback: null, patch: null });
         const calls = agent.calls.filter(({ sessionId }) => sessionId === run.sessionId);
         for (const call of calls) assert.equal(call.authorization, `Bearer ${TOKEN}`);
         assert.ok(!server.said().includes(TOKEN), 'the credential is not in the log');

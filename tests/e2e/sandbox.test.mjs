@@ -4,6 +4,7 @@ import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fixes, git, tries, waits } from './lib/git.mjs';
+import { assertProblem } from './lib/http.mjs';
 import { newMark } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -170,7 +171,6 @@ describe('an agent', { concurrency: 6 }, () => {
         const ask = (method, path, body) => server.call(method, path, { token, body });
         assert.equal((await ask('GET', `/v1/runs/${runId}`)).status, 200);
         const denied = [['GET', `/v1/tasks/${otherTask}`], ['GET', '/v1/tasks'],
-            ['POST', '/v1/tasks', { repository: repo.name, description: 'x' }],
             ['POST', `/v1/tasks/${taskId}/cancel`, {}],
             ['POST', '/v1/jobs/lease', { queues: ['x'], worker: 'w', max: 1, waitMs: 0 }],
             ['PUT', '/v1/repositories/acme%2Ftoken', repo.document]];
@@ -178,6 +178,10 @@ describe('an agent', { concurrency: 6 }, () => {
             const { status, text } = await ask(method, path, body);
             assert.ok([401, 403, 404].includes(status), `${method} ${path}: ${status} ${text}`);
         }
+        // Sub-tasks of its own task are all that it may submit.
+        const elsewhere = await ask('POST', '/v1/tasks',
+            { repository: other.name, description: 'x' });
+        assertProblem(elsewhere, 422, { code: 'SUBTASK_NOT_ALLOWED' });
         await server.openGate(mark);
         await server.untilTask(taskId, 'completed');
         await until('the token to die', async () =>

@@ -69,7 +69,7 @@ describe('steering', { concurrency: 4 }, () => {
         const shown = await drover('question', question.id);
         assert.match(shown.out, /Answered by +admin/);
         const story = await lines(runId);
-        assert.ok(story.includes(`the agent asks: ${QUESTION}`), story.join('\n'));
+        assert.ok(story.includes(`the agent asks: ${QUESTION} (41, 42)`), story.join('\n'));
         assert.ok(story.includes('answered by admin: 42'), story.join('\n'));
         assertHistory(await server.events(runId));
     });

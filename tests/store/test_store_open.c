@@ -143,6 +143,17 @@ START_TEST(a_newer_schema_is_refused)
 }
 END_TEST
 
+START_TEST(a_schema_of_another_build_is_refused)
+{
+    FIXTURE(f);
+    const char *const *const more[] = {add_note}, *const *const edited[] = {break_halfway};
+    must(migrate(f.db, list_with(&f, more, 1), migration_count + 1, &f.err));
+    must_be(RC_CONFLICT, migrate(f.db, list_with(&f, edited, 1), migration_count + 1, &f.err));
+    ck_assert_str_eq(f.err.code, "SCHEMA_DIFFERS");
+    ck_assert_ptr_nonnull(strstr(f.err.text, "new data directory"));
+}
+END_TEST
+
 START_TEST(a_backup_opens_and_matches)
 {
     if (!engine_has_files(_i))
@@ -214,6 +225,7 @@ Suite *store_open_suite(void)
     case_add(tc, an_older_schema_is_brought_forward_with_its_data);
     case_add(tc, a_migration_is_applied_whole_or_not_at_all);
     case_add(tc, a_newer_schema_is_refused);
+    case_add(tc, a_schema_of_another_build_is_refused);
     case_add(tc, a_backup_opens_and_matches);
     case_add(tc, a_backup_holds_only_what_was_committed);
     case_add(tc, a_backup_overwrites_nothing);

@@ -116,6 +116,12 @@ printf '/*\n * c.c - see c.h.\n *\n * Sorted.\n */\n#include "core/c.h"\n' >src/
 expect tidy clean
 echo '/* TO''DO: later */' >src/core/c.c
 expect tidy 'src/core/c.c:1: unfinished work'
+printf '%s\n' '/* c */' 'int f(int a)' '{' '    CLEANUP(b_release) struct b bb;' '    if (a)' \
+    '        return 1;' '    b_init(&bb);' '    return 0;' '}' >src/core/c.c
+expect tidy 'src/core/c.c:6: returns before bb is a value'
+printf '%s\n' '/* c */' 'int f(int a)' '{' '    CLEANUP(b_release) struct b bb;' \
+    '    b_init(&bb);' '    return a;' '}' >src/core/c.c
+expect tidy clean
 printf '\tint a;\n' >src/core/c.c
 expect tidy 'src/core/c.c:1: tab'
 echo 'int a; ' >src/core/c.c

@@ -144,6 +144,10 @@ static const char *exceeded(const struct cmd_submit *cmd, const struct task_row 
         return "priority";
     if (cmd->scope.len > 0 && has_scope(parent))
         return "scope";
+    if (cmd->attachments.len > 0) /* It could name what it may not read. */
+        return "attachments";
+    if (cmd->issue_number > 0 && cmd->issue_number != parent->issue_number)
+        return "issueNumber";
     return cmd->overrides.len > 0 ? "overrides" : NULL;
 }
 
@@ -154,9 +158,9 @@ static enum rc check_agent(struct context *ctx, const struct cmd_submit *cmd,
     if (field == NULL)
         return RC_OK;
     return err_field(ctx->err, RC_INVALID, "SUBTASK_NOT_ALLOWED", field,
-                     "an agent's sub-task has the repository, targetBranch, taskType, scope and "
-                     "overrides of its parent, and no more in executionMode, riskLevel, "
-                     "priority and maxTurns; leave out %s",
+                     "an agent's sub-task has the repository, targetBranch, taskType, scope, issue "
+                     "and overrides of its parent, no attachments, and no more in executionMode, "
+                     "riskLevel, priority and maxTurns; leave out %s",
                      field);
 }
 

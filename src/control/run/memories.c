@@ -127,9 +127,27 @@ static enum rc emit(struct context *ctx, struct flow *flow, const struct memory_
     return flow_emit(ctx, flow, EV_MEMORY_RECORDED, &body);
 }
 
+/* Ends for which a worker, a login or a provider is the reason: the next agent would learn nothing
+   of the repository from them. */
+static bool is_about_setup(const char *code)
+{
+    static const char *const codes[] = {
+        "agent_command_not_found", "agent_login_failed",    "agent_home_refused",
+        "agent_mount_refused",     "agent_start_failed",    "account_incomplete",
+        "sandbox_unavailable",     "credential_missing",    "credential_refused",
+        "provider_overloaded",     "repository_unreachable"};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        if (text_same(codes[i], code))
+            return true;
+    }
+    return false;
+}
+
 enum rc memories_record(struct context *ctx, struct flow *flow)
 {
     struct deeds deeds;
+    if (is_about_setup(flow->run.error_code))
+        return RC_OK;
     enum rc rc = load_deeds(ctx, flow, &deeds);
     if (rc != RC_OK)
         return rc;

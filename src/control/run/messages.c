@@ -154,11 +154,11 @@ enum rc messages_reached(struct context *ctx, const struct job_row *job, int64_t
     return messages_deliver(ctx->db, &delivery, ctx->err);
 }
 
-enum rc messages_lost(struct context *ctx, const struct flow *flow, const struct job_row *job)
+enum rc messages_lost(struct context *ctx, const struct flow *flow, const struct id *job_id)
 {
-    if (flow->run.message_seq == 0 || !step_runs_agent(job->type))
+    if (flow->run.message_seq == 0)
         return RC_OK;
-    return messages_take_back(ctx->db, &flow->run.id, &job->id, ctx->err);
+    return messages_take_back(ctx->db, &flow->run.id, job_id, ctx->err);
 }
 
 enum rc messages_wait(struct context *ctx, const struct flow *flow, bool *ret_wait)

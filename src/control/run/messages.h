@@ -5,7 +5,8 @@
  *              ^      +--> read by the worker of an agent that can be spoken to while it works,
  *              |      |    which reports agent.message.delivered
  *              |      v
- *              +-- delivered      the worker of that job was lost, or gave it back
+ *              +-- delivered      the worker of that job was lost or gave it back, or the agent
+ *                                 waits for its provider: the attempt begins again
  *
  * A message is in one attempt only, and messages of an attempt are in order.  An agent that ends
  * while messages are unread starts again with them, whatever it has achieved, before its patch is
@@ -44,9 +45,9 @@ MUST_USE enum rc messages_handed_over(struct context *ctx, struct flow *flow,
                                       const struct job_row *job);
 /* The agent of this job has the messages of its run up to seq. */
 MUST_USE enum rc messages_reached(struct context *ctx, const struct job_row *job, int64_t seq);
-/* The agent of this job is gone, with what it was told. */
+/* The agent of this job is gone, with what it was told; its attempt begins again. */
 MUST_USE enum rc messages_lost(struct context *ctx, const struct flow *flow,
-                               const struct job_row *job);
+                               const struct id *job_id);
 /* Are there unread ones? */
 MUST_USE enum rc messages_wait(struct context *ctx, const struct flow *flow, bool *ret_wait);
 

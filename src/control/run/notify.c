@@ -183,10 +183,10 @@ enum rc notify_job_settled(struct context *ctx, const struct job_row *job)
         (!dead && job->life.state != JOB_SUCCEEDED))
         return RC_OK;
     CLEANUP(js_freep) struct js *payload = NULL;
-    CLEANUP(event_body_release) struct event_body body;
     enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, ctx->err);
     if (rc != RC_OK)
         return err_wrap(ctx->err, RC_CORRUPT, "the payload of a notification");
+    CLEANUP(event_body_release) struct event_body body;
     write_outcome(&body, job, payload);
     const struct js *about = js_get(payload, "event");
     struct event event = {

@@ -201,7 +201,7 @@ static enum rc await_instead(struct context *ctx, struct flow *flow, struct job_
 static enum rc try_again(struct context *ctx, struct flow *flow, const struct job_row *job)
 {
     struct job_row copy = *job;
-    enum rc rc = messages_lost(ctx, flow, job);
+    enum rc rc = messages_lost(ctx, flow, &job->id);
     bool asks = step_runs_agent(job->type) && question_is_open(flow);
     return rc == RC_OK && asks ? await_instead(ctx, flow, &copy) : rc;
 }
@@ -282,7 +282,7 @@ static enum rc take_up_again(struct context *ctx, struct flow *flow, struct job_
         return rc;
     if (config->agent.compute == COMPUTE_REMOTE && step->kind == STEP_AGENT)
         return follow_again(ctx, flow, job);
-    rc = messages_lost(ctx, flow, job);
+    rc = messages_lost(ctx, flow, &job->id);
     if (rc != RC_OK)
         return rc;
     if (step->works_in_tree)

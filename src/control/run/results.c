@@ -5,6 +5,7 @@
 #include "control/run/results.h"
 #include "control/run/accounts.h"
 #include "control/run/ending.h"
+#include "control/run/messages.h"
 #include "control/run/overloads.h"
 #include "control/run/patch.h"
 #include "control/run/pipeline.h"
@@ -212,6 +213,8 @@ static enum rc take_usage(struct context *ctx, struct flow *flow, const struct j
             continue;
         *ret_deferred = true;
         rc = keep_work(ctx, flow, result);
+        if (rc == RC_OK)
+            rc = messages_lost(ctx, flow, &flow->run.job_id);
         return rc == RC_OK ? deferrals[i].defer(ctx, flow, result) : rc;
     }
     flow->run.quota_hits = flow->run.overloads = 0;
@@ -255,8 +258,7 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
 static enum rc start_again(struct context *ctx, struct flow *flow, const struct js *result,
                            const struct recall *recall)
 {
-    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
-    enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
+    enum rc rc = keep_work(ctx, flow, result);
     return rc == RC_OK ? pipeline_recall(ctx, flow, recall) : rc;
 }
 

@@ -233,7 +233,12 @@ static char *describe_said(const struct description *how, const struct js *data,
 static char *describe_question(const struct description *how, const struct js *data,
                                struct arena *arena)
 {
-    return arena_printf(arena, "%s: %s", how->words, member(data, "text"));
+    const struct js *options = js_get(data, "options");
+    char *text = arena_printf(arena, "%s: %s", how->words, member(data, "text"));
+    for (size_t i = 0; i < js_count(options); i++)
+        text = arena_printf(arena, "%s%s%s%s", text, i == 0 ? " (" : ", ",
+                            js_str(js_at(options, i), ""), i + 1 == js_count(options) ? ")" : "");
+    return text;
 }
 
 static char *describe_answer(const struct description *how, const struct js *data,

@@ -228,10 +228,14 @@ bool transcript_tokens(struct transcript *transcript, const struct request_usage
                    .output = growth(&had->output, has->output)},
         .request_input = request->many ? 0 : had->input,
     };
+    double usd = price_of(&more, &transcript->limits.prices);
     transcript->usage.input_tokens += more.tokens.input;
     transcript->usage.cached_input_tokens += more.tokens.cached_input;
     transcript->usage.output_tokens += more.tokens.output;
-    transcript->usage.cost_usd += price_of(&more, &transcript->limits.prices);
+    transcript->usage.cost_usd += usd;
+    transcript->counted.input_tokens += more.tokens.input;
+    transcript->counted.output_tokens += more.tokens.output;
+    transcript->counted.cost_usd += usd;
     return fresh;
 }
 

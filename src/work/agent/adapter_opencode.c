@@ -74,14 +74,15 @@ static void opencode_line(struct transcript *transcript, struct str line)
     CLEANUP(js_freep) struct js *object = transcript_parse(line);
     const char *type = js_get_str(object, "type", "");
     const struct js *part = js_get(object, "part"), *failure = js_path(object, "error.data");
+    const char *session = js_get_str(object, "sessionID", NULL);
+    if (session != NULL) /* In every line: the first may be an error. */
+        transcript_session(transcript, session, NULL);
     if (text_same(type, "tool_use"))
         on_tool(transcript, part);
     else if (text_same(type, "step_finish"))
         on_step(transcript, part);
     else if (text_same(type, "text"))
         on_text(transcript, part);
-    else if (text_same(type, "step_start"))
-        transcript_session(transcript, js_get_str(object, "sessionID", NULL), NULL);
     else if (text_same(type, "error"))
         transcript_refused(transcript, &(struct provider_refusal){
                                            .status = js_get_int(failure, "statusCode", 0),

@@ -195,6 +195,8 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
                                                              step->input.account_since, login);
     const struct homeseed homeseed = {attempt->home, agent->home, owner, &step->site->sandbox};
     enum rc rc = homeseed_make(&homeseed, &kept, err);
+    if (rc == RC_INVALID && account->home != NULL)
+        rc = err_wrap(err, rc, arena_printf(step->arena, "account %s", account->name));
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
     if (rc == RC_OK)

@@ -393,7 +393,8 @@ static void kill_all(struct session *session)
     proc_kill_group(&session->proc, SIGKILL);
 }
 
-/* Before TERM: less where the worker itself ends, nothing where it could not report what it hears. */
+/* Before TERM: less where the worker itself ends, nothing where it could not report what the
+   command prints. */
 static int64_t patience_ms(const struct compute_spec *spec)
 {
     enum stop_reason reason = spec->stop != NULL ? stop_asked(spec->stop) : STOP_NONE;

@@ -193,6 +193,18 @@ static void raise_tokens(struct usage *usage, const struct js *told)
         usage->output_tokens = tokens_bounded(total.output);
 }
 
+/* A result corrects what was counted.  It takes back no more than half of it: any process of the
+   agent's can print a line that looks like a result, and must not get its limits anew by that. */
+static void hold_to_counted(struct usage *usage, const struct usage *counted)
+{
+    if (usage->input_tokens < counted->input_tokens / 2)
+        usage->input_tokens = counted->input_tokens / 2;
+    if (usage->output_tokens < counted->output_tokens / 2)
+        usage->output_tokens = counted->output_tokens / 2;
+    if (usage->cost_usd < counted->cost_usd / 2)
+        usage->cost_usd = counted->cost_usd / 2;
+}
+
 /* Sums of a session that was resumed hold those of earlier attempts, since 2.1.326 or before: the
    part since the last result does not. */
 static void take_sums(struct transcript *transcript, const struct js *object)
@@ -212,6 +224,7 @@ static void take_sums(struct transcript *transcript, const struct js *object)
     }
     if (cost >= 0)
         usage->cost_usd = cost_bounded(cost);
+    hold_to_counted(usage, &transcript->counted);
 }
 
 static void record_denials(struct transcript *transcript, const struct js *denials)

@@ -588,13 +588,13 @@ static void http_interrupt(struct port *port)
 enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str payload,
                         struct err *err)
 {
-    CLEANUP(exchange_release) struct exchange exchange;
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES * 2);
     buf_adds(&path, "/v1/replies/");
     url_add_escaped(&path, reply_to);
     if (path.overflow)
         return err_set(err, RC_MALFORMED, "INVALID_ID", "replyTo is too long");
+    CLEANUP(exchange_release) struct exchange exchange;
     exchange_open(&exchange);
     jw_kraw(&exchange.jw, "payload", payload);
     jw_end(&exchange.jw, '}');

@@ -38,13 +38,13 @@ static enum rc hold(struct step *step, struct str diff, struct err *err)
 /* For people: no patch, as it would not apply. */
 static enum rc store_redacted(struct step *step, struct str diff, struct err *err)
 {
-    CLEANUP(buf_release) struct buf clean;
     const char *sha256;
     enum rc rc = hold(step, diff, err);
     if (rc != RC_OK)
         return rc;
     const char *name = arena_printf(step->arena, "attempt-%lld.redacted.diff",
                                     (long long)step->input.attempt);
+    CLEANUP(buf_release) struct buf clean;
     buf_init(&clean, 2 * (size_t)step->input.config.limits.max_patch_bytes);
     patch_scan_redact(step, diff, &clean);
     return step_put(step, "redacted_patch", name, buf_str(&clean), &sha256, err);

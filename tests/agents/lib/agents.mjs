@@ -139,8 +139,8 @@ const gemini = {
     prices: { input: 1.25, cached: 0.125, output: 10 },
     env: (at) => ({ GOOGLE_GEMINI_BASE_URL: at.url }),
     // With an address of one's own it does not find out by itself that it has a key.
-    home: () => ({ '.gemini/settings.json':
-        JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } } }) }),
+    home: () => ({ '.gemini/settings.json': JSON.stringify({ general: { maxAttempts: 2 },
+        security: { auth: { selectedType: 'gemini-api-key' } } }) }),
     words: ({ session } = {}) => [programOf('gemini'), '--output-format', 'stream-json',
         '--approval-mode', 'yolo', '--skip-trust', ...(session ? ['--resume', session] : []),
         '--model', gemini.model],

@@ -10,12 +10,22 @@ import { Gate, call, calls, drops, fails, holds, says } from './turns.mjs';
 import { limitHeaders } from './wire_anthropic.mjs';
 import { limitReached } from './wire_responses.mjs';
 
-const CLAUDE = ['claude'], CODEX = ['codex'], BOTH = ['claude', 'codex'];
+const CLAUDE = ['claude'], BOTH = ['claude', 'codex'];
+// opencode tries for ever, and prints nothing meanwhile.
+const THREE = [...BOTH, 'gemini'];
 // Few tries: what they print of the first ones is what they print of the others.
 const QUICK = { claude: { CLAUDE_CODE_MAX_RETRIES: '2' } };
 const RESET = 1893456000; // 2030-01-01, in the recordings: they stay the same.
 
-const overload = () => fails(529, 'overloaded_error', 'Overloaded');
+// How each vendor refuses a request.
+const overload = ({ wire }) => (wire === 'gemini'
+    ? fails(503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.')
+    : fails(529, 'overloaded_error', 'Overloaded'));
+const rateLimit = ({ wire }) => (wire === 'gemini'
+    ? fails(429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota, please check your plan.')
+    : fails(429, 'rate_limit_error',
+        "This request would exceed your account's rate limit. Please try again later.",
+        { headers: { 'retry-after': '1' }, error: { code: 'rate_limit_exceeded' } }));
 const ended = says('The answer is 42 now.');
 
 export const SCENARIOS = {
@@ -85,27 +95,28 @@ export const SCENARIOS = {
     },
     // A limit of a key, which does not.
     rate_limit: {
-        agents: BOTH,
+        agents: THREE,
         env: QUICK,
-        turns: () => [fails(429, 'rate_limit_error',
-            "This request would exceed your account's rate limit. Please try again later.",
-            { headers: { 'retry-after': '1' }, error: { code: 'rate_limit_exceeded' } })],
+        turns: (agent) => [rateLimit(agent)],
         end: 'quota',
     },
-    overload: { agents: BOTH, env: QUICK, turns: () => [overload()], end: 'overloaded' },
+    overload: {
+        agents: THREE,
+        env: QUICK,
+        turns: (agent) => [overload(agent)],
+        end: 'overloaded',
+    },
     overload_passes: {
-        agents: BOTH,
-        turns: (agent) => [{ ...overload(), times: 2 }, agent.edit(), ended],
+        turns: (agent) => [{ ...overload(agent), times: 1 }, agent.edit(), ended],
         end: 'success',
     },
     connection_lost: {
-        agents: BOTH,
+        agents: THREE,
         env: QUICK,
         turns: (agent) => [agent.shell('ls'), drops({ times: Infinity })],
         end: 'overloaded',
     },
     login: {
-        agents: BOTH,
         env: QUICK,
         subscriber: true,
         turns: () => [fails(401, 'authentication_error', 'OAuth token has expired.')],
@@ -122,10 +133,10 @@ export const SCENARIOS = {
     },
 };
 
-// Killed while a tool of theirs works, and while the model does.
+// Killed while the model works.  Gemini prints its tokens at the end only.
 for (const signal of ['INT', 'TERM', 'KILL'])
     SCENARIOS[`killed_${signal.toLowerCase()}`] = {
-        agents: BOTH,
+        agents: [...BOTH, 'opencode'],
         stop: `SIG${signal}`,
         turns: (agent) => [agent.edit(), holds(new Gate(), ended)],
         end: 'killed',

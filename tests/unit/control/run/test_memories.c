@@ -93,6 +93,19 @@ START_TEST(a_failed_run_leaves_why)
 }
 END_TEST
 
+START_TEST(a_login_that_was_refused_is_nothing_to_remember)
+{
+    static const char *const codes[] = {"agent_command_not_found", "agent_login_failed",
+                                        "credential_missing", "sandbox_unavailable"};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        (void)lab_submit(&lab, "acme/billing");
+        struct job_row job = lab_take(&lab, "prepare");
+        (void)lab_fail(&lab, &job, codes[i], false);
+    }
+    (void)memories(0);
+}
+END_TEST
+
 START_TEST(a_run_that_never_began_has_learned_nothing)
 {
     lab_repository(&lab, "acme/idle", "\"limits\":{\"maxActiveRuns\":1}");
@@ -189,6 +202,7 @@ Suite *memories_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_finished_run_leaves_what_failed_and_how_it_was_mended);
     tcase_add_test(tests, a_failed_run_leaves_why);
+    tcase_add_test(tests, a_login_that_was_refused_is_nothing_to_remember);
     tcase_add_test(tests, a_run_that_never_began_has_learned_nothing);
     tcase_add_test(tests, the_next_run_is_told);
     tcase_add_test(tests, other_repositories_and_those_who_do_not_want_it_are_not);

@@ -229,6 +229,12 @@ static void lose(const struct job_row *job, int how)
         lab_pass_ms(&lab, 16000);
     } else if (how == 1) {
         release(job);
+    } else if (how == 2) {
+        lab_finish(&lab, job,
+                   "{\"outcome\":\"overloaded\",\"report\":\"error\",\"error\":\"529\"}");
+        ck_assert_int_eq(lab_run(&lab, &job->run_id).status, RUN_QUEUED);
+        for (int i = 0; i < 60 && lab_run(&lab, &job->run_id).status == RUN_QUEUED; i++)
+            lab_pass_ms(&lab, 60000);
     } else {
         (void)lab_fail(&lab, job, "agent_start_failed", true);
         lab_pass_ms(&lab, 600000);
@@ -246,7 +252,7 @@ START_TEST(messages_of_a_lost_agent_are_told_to_the_next)
     delivered(&job, 2);
     say(&run_id, "unread");
     lose(&job, _i);
-    if (_i < 2) { /* Its tree is made anew, and its job. */
+    if (_i < 3) { /* Its tree is made anew, and its job. */
         lab_step(&lab, "prepare", RESULT_PREPARE);
         job = lab_take(&lab, "agent");
         ck_assert_str_eq(told(&job), "in the assignment|while it worked|unread");
@@ -324,7 +330,7 @@ Suite *messages_suite(void)
     tcase_add_test(tc, messages_during_the_checks_call_the_agent_back_before_publishing);
     tcase_add_test(tc, a_run_without_turns_left_is_not_failed_by_a_message);
     tcase_add_test(tc, what_is_approved_is_published_as_it_is);
-    tcase_add_loop_test(tc, messages_of_a_lost_agent_are_told_to_the_next, 0, 3);
+    tcase_add_loop_test(tc, messages_of_a_lost_agent_are_told_to_the_next, 0, 4);
     tcase_add_test(tc, only_the_holder_of_the_lease_reads_messages);
     tcase_add_test(tc, unread_messages_are_limited_in_number);
     tcase_add_test(tc, unread_messages_are_limited_in_size_and_fit_into_an_assignment);

@@ -196,8 +196,9 @@ END_TEST
 
 START_TEST(an_agent_gets_no_more_than_its_parent_has)
 {
-    static const char *const fields[] = {"repository", "targetBranch", "taskType",      "riskLevel",
-                                         "priority",   "overrides",    "executionMode", "maxTurns"};
+    static const char *const fields[] = {
+        "repository", "targetBranch",  "taskType", "riskLevel",   "priority",
+        "overrides",  "executionMode", "maxTurns", "attachments", "issueNumber"};
     struct cmd_submit *parent = command_for(&(struct want){0});
     parent->mode = MODE_PATCH_ONLY;
     parent->risk = RISK_MEDIUM;
@@ -217,6 +218,8 @@ START_TEST(an_agent_gets_no_more_than_its_parent_has)
         cmd->mode_given = i == 6;
         cmd->mode = MODE_SUPERVISED_PR;
         cmd->max_turns = i == 7 ? 11 : 0;
+        cmd->attachments = i == 8 ? STR("[{\"name\":\"a\"}]") : (struct str){0};
+        cmd->issue_number = i == 9 ? 4 : 0;
         ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
         ck_assert_str_eq(cmd->base.err.code, "SUBTASK_NOT_ALLOWED");
         ck_assert_str_eq(cmd->base.err.field, fields[i]);

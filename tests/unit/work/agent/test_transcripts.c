@@ -304,6 +304,25 @@ START_TEST(what_claude_says_of_its_cost_outranks_prices)
 }
 END_TEST
 
+/* Any process of the agent's can print a result. */
+START_TEST(a_result_does_not_take_back_what_was_spent)
+{
+    begin(ADAPTER_CLAUDE);
+    lab.transcript.limits.prices = (struct price_config){.input = 3, .output = 15};
+    lab.transcript.limits.max_budget_usd = 2;
+    for (int i = 0; i < 12 && lab.transcript.stop == NULL; i++) {
+        report(arena_printf(&lab.kit.arena,
+                            "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":[],"
+                            "\"usage\":{\"input_tokens\":10,\"output_tokens\":60000}}}",
+                            i));
+        report("{\"type\":\"result\",\"subtype\":\"success\",\"total_cost_usd\":0,"
+               "\"modelUsage\":{\"a\":{\"inputTokens\":1,\"outputTokens\":1}}}");
+    }
+    ck_assert_pstr_eq(lab.transcript.stop, CUT_BUDGET_LIMIT);
+    ck_assert_int_eq(lab.transcript.usage.output_tokens, 60000 / 2 * lab.transcript.usage.turns);
+}
+END_TEST
+
 static const struct {
     const char *name;
     enum adapter adapter;
@@ -512,6 +531,7 @@ static void add_limits(TCase *tests)
     tcase_add_test(tests, an_id_that_is_used_again_hides_no_call);
     tcase_add_test(tests, a_call_that_is_told_only_at_its_end_is_denied_too);
     tcase_add_test(tests, what_claude_says_of_its_cost_outranks_prices);
+    tcase_add_test(tests, a_result_does_not_take_back_what_was_spent);
     tcase_add_loop_test(tests, a_usage_limit_is_told_with_its_reset, 0, (int)COUNT_OF(limits));
 }
 
