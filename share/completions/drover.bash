@@ -63,7 +63,7 @@ unpublish clean notify" ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
     --agent) _drover_reply "$2" -W "$(_drover_profiles)" ;;
     --branch) _drover_reply "$2" -W "$(git branch --format='%(refname:short)' 2>/dev/null)" ;;
-    --run | --task | --depends-on) _drover_reply "$2" -W latest ;;
+    --run | --task | --depends-on | --parent) _drover_reply "$2" -W latest ;;
     --status)
         case $3 in
         tasks) _drover_reply "$2" -W "$tasks timed_out" ;;

@@ -261,9 +261,10 @@ static const char *advice(enum rc rc, const struct err *err)
         {"STORE_UNREACHABLE", "Start PostgreSQL or see to its address (--db), then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };
+    static const char no_token[] = "Give a token: $DROVER_TOKEN, --token-file FILE or --data DIR.\n"
+                                   "The user who runs the server makes one: drover token create";
     static const char *const by_rc[RC_COUNT] = {
-        [RC_UNAUTHORIZED] = "Give a token: $DROVER_TOKEN, --token-file FILE or --data DIR.\n"
-                            "The user who runs the server makes one: drover token create",
+        [RC_UNAUTHORIZED] = no_token,
         [RC_LIMIT] = "Try again later.",
         [RC_BUSY] = "Try again in a moment.",
         [RC_TIMEOUT] = "Try again; drover doctor looks the server over.",

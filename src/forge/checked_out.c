@@ -209,7 +209,7 @@ enum rc checked_out_push(const struct origin *origin, const struct checked_out *
         .git_dir = origin->dir,
         .args = GIT_ARGS(
             "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
-            "--recurse-submodules=no", ORIGIN_RECEIVE_PACK,
+            "--recurse-submodules=no", origin_receive_pack(origin->dir),
             arena_printf(arena, "--force-with-lease=%s:%s", move->branch_ref, move->branch.from),
             arena_printf(arena, "--force-with-lease=%s:%s", move->fence_ref, move->fence.from),
             "--", origin->dir, arena_printf(arena, "%s:%s", move->branch.to, move->branch_ref),

@@ -136,7 +136,7 @@ enum rc forge_push(const struct git *git, const struct forge_change *change,
         .git_dir = change->scratch,
         .args = GIT_ARGS(
             "push", "--porcelain", "--atomic",
-            origin_is_here(change->url) ? ORIGIN_RECEIVE_PACK : "--no-progress",
+            origin_is_here(change->url) ? origin_receive_pack(change->url) : "--no-progress",
             arena_printf(&arena, "--force-with-lease=%s:%s", branch, push->branch_from),
             arena_printf(&arena, "--force-with-lease=%s:%s", fence, move.from), "origin",
             arena_printf(&arena, "%s:%s", push->head, branch),

@@ -1,7 +1,10 @@
 #include "forge/origin.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -17,6 +20,30 @@ static const char *path_of(const char *url)
 bool origin_is_here(const char *url)
 {
     return path_of(url)[0] == '/';
+}
+
+static bool is_of_root(const char *path)
+{
+    static const char *const parts[] = {"",      "/config",      "/hooks",
+                                        "/.git", "/.git/config", "/.git/hooks"};
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        char part[PATH_MAX];
+        struct stat status;
+        int len = snprintf(part, sizeof part, "%s%s", path, parts[i]);
+        if (len < 0 || (size_t)len >= sizeof part)
+            return false;
+        if (stat(part, &status) == 0 && status.st_uid != 0)
+            return false;
+    }
+    return true;
+}
+
+const char *origin_receive_pack(const char *url)
+{
+    bool trusted = geteuid() != 0 || is_of_root(path_of(url));
+    return trusted ? "--receive-pack=git -c core.fsync=all receive-pack"
+                   : "--receive-pack=git -c core.fsync=all -c core.hooksPath=/dev/null"
+                     " receive-pack";
 }
 
 enum rc origin_open(struct origin *origin, const char *url, struct err *err)

@@ -55,8 +55,10 @@ MUST_USE enum rc origin_lock(const struct origin *origin, const char *name, int 
    changed. */
 MUST_USE enum rc origin_take_objects(const struct origin *origin, const char *from,
                                      const char *commit, const char *further, struct err *err);
-/* For git push to an origin on this machine: the receiving side syncs the files that it writes. */
-#define ORIGIN_RECEIVE_PACK "--receive-pack=git -c core.fsync=all receive-pack"
+/* An option for git push to an origin on this machine: the receiving side syncs the files that it
+   writes.  Hooks of the origin run there as drover's user; as root only where root owns the
+   repository, since any other owner could run code as root. */
+const char *origin_receive_pack(const char *url);
 
 MUST_USE enum rc origin_sync(const struct origin *origin, struct err *err);
 

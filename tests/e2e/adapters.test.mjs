@@ -157,8 +157,9 @@ describe('an agent that speaks', { concurrency: 6 }, () => {
 
     it('claude and reports an error fails with its words', async () => {
         const repo = await transcribed('acme/claude-error', 'claude', 'claude_error',
-            { agent: 'cat transcript.jsonl; exit 1' });
+            { agent: 'cat transcript.jsonl; exit 1', retries: { overloads: 0 } });
         const { task } = await server.finish(repo.name, 'failed');
+        assert.equal(task.errorCode, 'provider_overloaded');
         assert.match(task.errorMessage, /API Error: 500/);
     });
 

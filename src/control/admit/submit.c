@@ -148,6 +148,8 @@ static const char *exceeded(const struct cmd_submit *cmd, const struct task_row 
         return "attachments";
     if (cmd->issue_number > 0 && cmd->issue_number != parent->issue_number)
         return "issueNumber";
+    if (cmd->best_of > 0) /* Candidates may be dearer than its own agent. */
+        return "bestOf";
     return cmd->overrides.len > 0 ? "overrides" : NULL;
 }
 
@@ -159,8 +161,8 @@ static enum rc check_agent(struct context *ctx, const struct cmd_submit *cmd,
         return RC_OK;
     return err_field(ctx->err, RC_INVALID, "SUBTASK_NOT_ALLOWED", field,
                      "an agent's sub-task has the repository, targetBranch, taskType, scope, issue "
-                     "and overrides of its parent, no attachments, and no more in executionMode, "
-                     "riskLevel, priority and maxTurns; leave out %s",
+                     "and overrides of its parent, no attachments and candidates, and no more in "
+                     "executionMode, riskLevel, priority and maxTurns; leave out %s",
                      field);
 }
 

@@ -11,8 +11,8 @@
 
 enum { COMMAND_BYTES_MAX = 1000 };
 
-static const char *const npm_hosts[] = {"registry.npmjs.org", NULL};
-static const char *const yarn_hosts[] = {"registry.yarnpkg.com", "registry.npmjs.org", NULL};
+static const char *const npm_hosts[] = {"*.npmjs.org", NULL};
+static const char *const yarn_hosts[] = {"*.yarnpkg.com", "*.npmjs.org", NULL};
 
 static const struct manager {
     const char *name, *lock;

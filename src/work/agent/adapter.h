@@ -104,6 +104,7 @@ struct transcript {
     } results;              /* What results have said of the requests before each. */
     int64_t login_failures; /* Retries in a row that the provider refused a login. */
     struct buf input;       /* Bytes for the agent's stdin that are not written yet. */
+    double session_usd;     /* What the agent says of its session's cost; 0: nothing. */
     struct acp *acp;        /* Of adapter_acp.c, or NULL. */
     enum report report;     /* What the agent reports of its own work. */
     /* The provider was overloaded or the connection to it was lost, after the program's own
@@ -133,6 +134,7 @@ struct transcript {
 struct conversation {
     const char *prompt;
     const char *session_id; /* To resume, or NULL. */
+    double session_usd;     /* What that session has cost in earlier attempts. */
     const char *cwd;        /* As the agent sees it. */
     const char *model;      /* Or NULL. */
 };

@@ -22,8 +22,8 @@
  * "method not found".  Updates before the first prompt are the history of a session that was
  * loaded, and count for nothing.
  *
- * The cost of usage_update is that of the whole session: what it says before the first prompt was
- * spent in earlier attempts.
+ * The cost of usage_update is that of the whole session: what earlier attempts have spent, or what
+ * it says before the first prompt, is subtracted.
  */
 #include "base/jw.h"
 #include "base/mem.h"
@@ -400,9 +400,14 @@ static void on_usage(struct transcript *transcript, const struct js *update)
     if (amount < 0 || !text_same(js_get_str(cost, "currency", ""), "USD"))
         return;
     if (!acp->prompted) {
-        acp->cost_before = cost_bounded(amount);
+        if (acp->resume != NULL)
+            acp->cost_before = cost_bounded(amount);
         return;
     }
+    if (amount < acp->cost_before)
+        acp->cost_before = 0; /* It counts from its own start. */
+    if (amount > transcript->session_usd)
+        transcript->session_usd = cost_bounded(amount);
     double spent = cost_bounded(amount - acp->cost_before);
     if (spent > 0 && (!acp->cost_known || spent > transcript->usage.cost_usd))
         transcript->usage.cost_usd = spent; /* It is a sum: it only grows. */
@@ -546,6 +551,7 @@ static void acp_begin(struct transcript *transcript, const struct conversation *
     acp->cwd = mem_strdup(conversation->cwd);
     acp->model = copied(conversation->model);
     acp->resume = copied(conversation->session_id);
+    acp->cost_before = acp->resume != NULL ? conversation->session_usd : 0;
     buf_init(&acp->blocks, ADAPTER_INPUT_MAX);
     transcript->acp = acp;
     add_block(acp, conversation->prompt);

@@ -6,6 +6,7 @@
 #include "core/event_types.h"
 #include "work/agent/attempt.h"
 #include "work/agent/compute_process.h"
+#include "work/agent/session_cost.h"
 #include "work/job/step_secrets.h"
 #include "work/tree/worktree.h"
 
@@ -66,6 +67,16 @@ static void on_note(void *ctx, const char *text)
         LOG_STR("runId", attempt->step->input.run_id.text), LOG_STR("host", text));
 }
 
+/* Of the session that is resumed.  Without the agent's own sum, after a worker that was killed:
+   what the run has cost, which may be more. */
+static double booked_usd(const struct attempt *attempt)
+{
+    const struct step *step = attempt->step;
+    double usd = attempt->session != NULL ? session_cost_read(step, attempt->session) : 0;
+    int64_t used = js_int(js_path(step->input.payload, "used.costMicrousd"), 0);
+    return usd > 0 ? usd : (double)used / 1e6;
+}
+
 /* Speaks to an agent that listens; the others read their prompt from a file. */
 static enum rc begin_conversation(struct attempt *attempt, struct err *err)
 {
@@ -81,6 +92,7 @@ static enum rc begin_conversation(struct attempt *attempt, struct err *err)
     const struct conversation conversation = {
         .prompt = buf_text(&prompt),
         .session_id = attempt->session,
+        .session_usd = booked_usd(attempt),
         .cwd = attempt->tree,
         .model = agent->model,
     };

@@ -6,6 +6,7 @@
  * budget.
  */
 #include "work/agent/attempt.h"
+#include "work/agent/session_cost.h"
 
 enum { QUOTA_END_MS = 5000 };
 
@@ -90,6 +91,9 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = watch(attempt, err);
     attempt_report_delivered(attempt);
+    if (attempt->transcript.session_usd > 0)
+        session_cost_write(attempt->step, attempt->transcript.session_id,
+                           attempt->transcript.session_usd);
     rollout_finish(&attempt->rollout);
     attempt_check_limits(attempt);
     /* A result has the sums too; one that was stopped has no result. */

@@ -332,11 +332,12 @@ static enum rc push_as(struct step *step, const struct snapshot *snapshot, const
     /* The name must be free, or have this very commit: no snapshot of another worker is moved. */
     const char *unused = arena_printf(step->arena, "--force-with-lease=%s:", ref);
     struct origin origin = {.git = &git, .arena = step->arena};
-    struct git_call push = {
-        .git_dir = mirror_snapshots(step),
-        .args = GIT_ARGS("push", "--porcelain", ORIGIN_RECEIVE_PACK, unused, "origin", refspec),
-        .origin = step->input.config.url,
-        .out = &out};
+    struct git_call push = {.git_dir = mirror_snapshots(step),
+                            .args = GIT_ARGS("push", "--porcelain",
+                                             origin_receive_pack(step->input.config.url), unused,
+                                             "origin", refspec),
+                            .origin = step->input.config.url,
+                            .out = &out};
     enum rc rc = origin_open(&origin, step->input.config.url, err);
     if (rc == RC_OK)
         rc = origin_take_objects(&origin, mirror_snapshots(step), snapshot->commit, NULL, err);

@@ -8,6 +8,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct kit kit;
 static const char *base;
@@ -72,6 +73,32 @@ START_TEST(numbers_go_on_after_the_highest)
     ck_assert_int_eq(open_pr(&change).number, 42);
     change = change_of("run-b");
     ck_assert_int_eq(open_pr(&change).number, 43);
+}
+END_TEST
+
+START_TEST(hooks_of_another_owner_do_not_run_as_root)
+{
+    if (geteuid() != 0)
+        return;
+    kit_sh(&kit,
+           "printf '#!/bin/sh\\ntouch %s/ran\\n' >origin.git/hooks/update;"
+           " chmod 755 origin.git/hooks/update",
+           kit.dir);
+    struct forge_change change = change_of("run-a");
+    ck_assert_int_eq(open_pr(&change).number, 1);
+    ck_assert_str_eq(kit_sh(&kit, "ls ran; rm -f ran"), "ran"); /* Root's own do. */
+    /* The receiving side reads the configuration in git's home, as it does in a worker. */
+    const char *home = arena_printf(&kit.arena, "%s/githome", kit.dir);
+    struct git with_home = {.home = home};
+    struct forge_pr pr;
+    struct err err = {0};
+    ck_assert_int_eq(git_home_make(home, &err), RC_OK);
+    kit_sh(&kit, "chown -R 12345 origin.git");
+    change = change_of("run-b");
+    ck_assert_msg(forge_local.open_pr(&(struct forge_call){.git = with_home}, &change, &kit.arena,
+                                      &pr, &err) == RC_OK,
+                  "%s", err.text);
+    ck_assert_str_eq(kit_sh(&kit, "ls | grep -c '^ran$' || true"), "0");
 }
 END_TEST
 
@@ -655,6 +682,7 @@ Suite *forge_local_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, publishing_twice_gives_the_same_commit_and_number);
     tcase_add_test(tests, numbers_go_on_after_the_highest);
+    tcase_add_test(tests, hooks_of_another_owner_do_not_run_as_root);
     tcase_add_test(tests, a_try_that_stopped_between_the_refs_is_finished);
     tcase_add_test(tests, a_number_that_a_dead_git_left_locked_is_passed_over);
     tcase_add_test(tests, publishers_at_the_same_time_agree);

@@ -197,8 +197,8 @@ END_TEST
 START_TEST(an_agent_gets_no_more_than_its_parent_has)
 {
     static const char *const fields[] = {
-        "repository", "targetBranch",  "taskType", "riskLevel",   "priority",
-        "overrides",  "executionMode", "maxTurns", "attachments", "issueNumber"};
+        "repository",    "targetBranch", "taskType",    "riskLevel",   "priority", "overrides",
+        "executionMode", "maxTurns",     "attachments", "issueNumber", "bestOf"};
     struct cmd_submit *parent = command_for(&(struct want){0});
     parent->mode = MODE_PATCH_ONLY;
     parent->risk = RISK_MEDIUM;
@@ -220,6 +220,7 @@ START_TEST(an_agent_gets_no_more_than_its_parent_has)
         cmd->max_turns = i == 7 ? 11 : 0;
         cmd->attachments = i == 8 ? STR("[{\"name\":\"a\"}]") : (struct str){0};
         cmd->issue_number = i == 9 ? 4 : 0;
+        cmd->best_of = i == 10 ? 2 : 0;
         ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
         ck_assert_str_eq(cmd->base.err.code, "SUBTASK_NOT_ALLOWED");
         ck_assert_str_eq(cmd->base.err.field, fields[i]);
@@ -264,7 +265,11 @@ START_TEST(nothing_is_submitted_below_a_budget_that_is_used_up)
     struct job_row job = start(&top);
     spend(&job, 1.0, 0);
     refused(&(struct want){.parent = &top}, RC_DENIED, "parent_budget_exceeded");
+    int64_t before, after;
+    ck_assert_int_eq(events_last_seq(lab.db, &before, NULL), RC_OK);
     refused(&(struct want){.agent = &top}, RC_DENIED, "parent_budget_exceeded");
+    ck_assert_int_eq(events_last_seq(lab.db, &after, NULL), RC_OK);
+    ck_assert_int_eq(after, before); /* An agent cannot fill the log by what it is refused. */
 }
 END_TEST
 
