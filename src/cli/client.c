@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/jw.h"
 #include "base/str.h"
+#include "cli/input.h"
 #include "cli/paths.h"
 #include "net/url.h"
 #include <ctype.h>
@@ -320,4 +321,22 @@ void cli_listing_print_json(struct cli *cli, const struct cli_listing *listing)
     for (size_t i = 0; i < listing->count; i++)
         (void)printf("%s%s", i > 0 ? "," : "", js_text(listing->items[i], &cli->arena));
     (void)printf("],\"cursor\":%s}\n", buf_text(&cursor));
+}
+
+enum rc cli_post_text(struct cli *cli, const struct cli_text_post *post,
+                      struct cli_answer *ret_answer, struct err *err)
+{
+    enum { TEXT_BYTES_MAX = 64 * 1024, ESCAPED_MAX = 6 }; /* A byte as JSON: \u0001 */
+    CLEANUP(buf_release) struct buf text, body;
+    buf_init(&text, TEXT_BYTES_MAX);
+    buf_init(&body, ESCAPED_MAX * TEXT_BYTES_MAX + 1024);
+    enum rc rc = cli_read_text(cli, post->first, &text, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, post->key, buf_text(&text));
+    jw_end(&jw, '}');
+    const struct http_call call = {.method = "POST", .path = post->path, .body = buf_str(&body)};
+    return cli_call(cli, &call, ret_answer, err);
 }

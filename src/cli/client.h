@@ -44,6 +44,15 @@ MUST_USE enum rc cli_get(struct cli *cli, const char *path, struct cli_answer *r
                          struct err *err);
 /* The body of calls that take a reason: the text of --reason, or {}; in the arena. */
 struct str cli_reason_body(struct cli *cli);
+/* POST of {key: text}, where text is the words of the command line from `first` on, or standard
+   input for "-". */
+struct cli_text_post {
+    const char *path;
+    const char *key;
+    size_t first;
+};
+MUST_USE enum rc cli_post_text(struct cli *cli, const struct cli_text_post *post,
+                               struct cli_answer *ret_answer, struct err *err);
 /* "key": [values of a repeated option]; nothing at all when it was not given. */
 void cli_write_list(const struct cli *cli, struct jw *jw, const char *option, const char *key);
 /* prefix + escaped name + suffix, in the arena. */

@@ -120,22 +120,12 @@ static int run_answer(struct cli *cli)
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    CLEANUP(buf_release) struct buf text, body;
-    buf_init(&text, TEXT_BYTES_MAX);
-    buf_init(&body, BODY_BYTES_MAX);
-    enum rc rc = cli_read_text(cli, 1, &text, &err);
-    if (rc == RC_OK)
-        rc = resolve(cli, args_word(&cli->args, 0), false, &id, &err);
+    enum rc rc = resolve(cli, args_word(&cli->args, 0), false, &id, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_kstr(&jw, "answer", buf_text(&text));
-    jw_end(&jw, '}');
-    const struct http_call call = {.method = "POST",
-                                   .path = cli_path(cli, "/v1/questions/", id.text, "/answer"),
-                                   .body = buf_str(&body)};
-    rc = cli_call(cli, &call, &answer, &err);
+    const struct cli_text_post post = {
+        .path = cli_path(cli, "/v1/questions/", id.text, "/answer"), .key = "answer", .first = 1};
+    rc = cli_post_text(cli, &post, &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (cli->json) {

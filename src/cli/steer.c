@@ -1,17 +1,12 @@
 /*
  * steer.c - people and a run that works: say, messages, pause, resume.
  */
-#include "base/buf.h"
-#include "base/jw.h"
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/ids.h"
-#include "cli/input.h"
 #include "cli/show.h"
 #include "cli/table.h"
 #include <stdio.h>
-
-enum { TEXT_BYTES_MAX = 64 * 1024, BODY_BYTES_MAX = 8 * TEXT_BYTES_MAX };
 
 /* ---- say ---- */
 
@@ -38,22 +33,12 @@ static int run_say(struct cli *cli)
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    CLEANUP(buf_release) struct buf text, body;
-    buf_init(&text, TEXT_BYTES_MAX);
-    buf_init(&body, BODY_BYTES_MAX);
-    enum rc rc = cli_read_text(cli, 1, &text, &err);
-    if (rc == RC_OK)
-        rc = cli_resolve_run(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = cli_resolve_run(cli, args_word(&cli->args, 0), &id, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_kstr(&jw, "text", buf_text(&text));
-    jw_end(&jw, '}');
-    const struct http_call call = {.method = "POST",
-                                   .path = cli_path(cli, "/v1/runs/", id.text, "/messages"),
-                                   .body = buf_str(&body)};
-    rc = cli_call(cli, &call, &answer, &err);
+    const struct cli_text_post post = {
+        .path = cli_path(cli, "/v1/runs/", id.text, "/messages"), .key = "text", .first = 1};
+    rc = cli_post_text(cli, &post, &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (cli->json)
@@ -129,7 +114,7 @@ static int run_pause(struct cli *cli)
 
 static int run_resume(struct cli *cli)
 {
-    return steer(cli, "/resume", "goes on");
+    return steer(cli, "/resume", "continues");
 }
 
 static const struct arg_option list_options[] = {CLI_LIMIT_OPTION, {0}};

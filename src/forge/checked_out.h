@@ -1,9 +1,9 @@
 /*
  * checked_out.h - branches of an origin that are checked out there.
  *
- * An origin may be a checkout that a person works in, or have linked worktrees.  Whoever moves a
- * branch under a worktree makes all files there look changed, and the next commit there takes the
- * move back.  So:
+ * An origin may be a checkout that a person works in, or have linked worktrees.  Moving a branch
+ * under a worktree makes all files there look changed, and the next commit there takes the move
+ * back.  So:
  *   1. A branch that a worktree shows, or that is being rebased in one, is never deleted, and moved
  *      by refs alone never.
  *   2. It is moved together with the files when the repository allows that by git's own setting for

@@ -73,7 +73,8 @@ static bool is_of_agent(const struct cmd_submit *cmd)
     return !id_is_none(&cmd->agent_run_id);
 }
 
-/* The task of the agent's own run, whatever it names; else the one that is named. */
+/* For an agent the task of its own run, also if it names another one; else the one that is
+   named. */
 static enum rc find_parent(struct context *ctx, const struct cmd_submit *cmd, struct flow *parent)
 {
     if (is_of_agent(cmd)) {

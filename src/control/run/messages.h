@@ -9,10 +9,10 @@
  *                                 waits for its provider: the attempt begins again
  *
  * A message is in one attempt only, and messages of an attempt are in order.  An agent that ends
- * while messages are unread starts again with them, whatever it has achieved, before its patch is
- * checked; and so does one whose patch was checked meanwhile, before it is published.  Not in a run
- * that has used up its turns or its money, and not after an approval: then the patch is published
- * as it is.
+ * while messages are unread starts again with them, after a success or a failure, before its patch
+ * is checked; and so does one whose patch was checked meanwhile, before it is published.  Not in a
+ * run that has used up its turns or its money, and not after an approval: then the patch is
+ * published as it is.
  */
 #ifndef CONTROL_RUN_MESSAGES_H
 #define CONTROL_RUN_MESSAGES_H

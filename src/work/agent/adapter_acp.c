@@ -302,7 +302,7 @@ static void count_prompt(struct transcript *transcript, const struct js *usage)
     if (transcript->acp->cost_known)
         transcript->usage.cost_usd = cost;
     if (!transcript->acp->answered)
-        transcript_answers(transcript); /* The model was asked, whatever came of it. */
+        transcript_answers(transcript); /* The model was called, also if it gave no answer. */
     transcript->answering = false;
     transcript_sums(transcript);
 }

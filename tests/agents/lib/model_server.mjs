@@ -152,7 +152,7 @@ export class Model {
             turn.gate.arrive(request);
             await Promise.race([turn.gate.opened, closed]);
         }
-        if (res.destroyed) return; // Nobody waits for it any more: it costs nothing.
+        if (res.destroyed) return; // The client has hung up: the turn costs nothing.
         if (turn.drop) return cut(res);
         if (turn.error) return this.#fail(format, turn, res);
         const usage = usageOf(turn, this.main.length);

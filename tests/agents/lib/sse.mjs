@@ -26,5 +26,5 @@ export class EventStream {
     }
 }
 
-// The end of a connection that nobody announced.
+// Ends the connection without announcing it.
 export const cut = (res) => res.socket?.destroy();
