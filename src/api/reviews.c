@@ -23,7 +23,7 @@ enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
     struct listing list;
     struct approval_row *rows = NULL;
     listing_open(&list, call, CURSOR_ID, err);
-    struct approval_filter filter = {
+    struct waiting_filter filter = {
         .before = list.before, .limit = list.query_limit, .scan = &list.scan};
     params_choice(&list.params, "status", approval_statuses, &filter.status);
     params_id(&list.params, "runId", &filter.run_id);

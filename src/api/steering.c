@@ -198,7 +198,7 @@ enum rc api_question_list(struct call *call, struct db *db, struct err *err)
     struct listing list;
     struct question_row *rows = NULL;
     listing_open(&list, call, CURSOR_ID, err);
-    struct question_filter filter = {
+    struct waiting_filter filter = {
         .before = list.before, .limit = list.query_limit, .scan = &list.scan};
     params_choice(&list.params, "status", statuses, &filter.status);
     params_id(&list.params, "runId", &filter.run_id);

@@ -4,6 +4,7 @@
 #include "store/approvals.h"
 #include "store/query.h"
 #include "store/shapes.h"
+#include "store/waiting_list.h"
 
 enum { APPROVAL_STATE = COLUMN_GROUP(0) }; /* approvals_save */
 static const struct column approval_columns[] = {
@@ -48,21 +49,7 @@ static const struct row_sql sql_save = {
     COLUMN_KEY | APPROVAL_STATE,
 };
 
-/* The leading condition chooses the index; the others apply in every form. */
-#define APPROVAL_LIST(name, lead, walk)                                                 \
-    {                                                                                   \
-        {name,                                                                          \
-         "SELECT {columns} FROM approvals WHERE " lead                                  \
-         " AND ($1 IS NULL OR status = $1) AND ($2 IS NULL OR run_id = $2) AND id < $3" \
-         " AND id >= $4 ORDER BY id DESC LIMIT $5",                                     \
-         "tttti"},                                                                      \
-            LIST_WALK(name, "approvals", walk),                                         \
-    }
-static const struct list_sql sql_list = APPROVAL_LIST("approval_list", "1 = 1", LIST_WALK_ALL);
-static const struct list_sql sql_list_status = APPROVAL_LIST("approval_list_status", "status = $1",
-                                                             "status = $1");
-static const struct list_sql sql_list_run = APPROVAL_LIST("approval_list_run", "run_id = $2",
-                                                          "run_id = $1");
+static const struct waiting_sql sql_lists = WAITING_SQL("approval", "approvals");
 
 enum rc approvals_insert(struct db *db, const struct approval_row *row, struct err *err)
 {
@@ -85,22 +72,8 @@ enum rc approvals_save(struct db *db, const struct approval_row *row, struct err
     return row_exec_one(db, &sql_save, row, err);
 }
 
-static const struct list_sql *list_fields(const struct approval_filter *filter)
-{
-    if (!id_is_none(&filter->run_id))
-        return &sql_list_run;
-    return filter->status != NULL ? &sql_list_status : &sql_list;
-}
-
-enum rc approvals_list(struct db *db, const struct approval_filter *filter, struct arena *arena,
+enum rc approvals_list(struct db *db, const struct waiting_filter *filter, struct arena *arena,
                        struct approval_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    struct param params[] = {P_TEXT(filter->status), P_ID(&filter->run_id),
-                             P_TEXT(cursor_or_end(&filter->before)), P_TEXT(NULL),
-                             P_LIMIT(filter->limit)};
-    bool of_run = !id_is_none(&filter->run_id);
-    struct list_ask ask = {list_fields(filter), params,
-                           COUNT_OF(params),    of_run ? filter->run_id.text : filter->status,
-                           filter->scan,        of_run && filter->status != NULL};
-    return query_list(db, &ask, &approval_shape, arena, ret_rows, ret_count, err);
+    return waiting_list(db, &sql_lists, &approval_shape, filter, arena, ret_rows, ret_count, err);
 }

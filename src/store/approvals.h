@@ -3,8 +3,7 @@
  */
 #ifndef STORE_APPROVALS_H
 #define STORE_APPROVALS_H
-#include "store/db.h"
-#include "store/scan.h"
+#include "store/waiting.h"
 
 struct approval_row {
     struct id id;
@@ -21,13 +20,6 @@ struct approval_row {
     const char *artifact_sha256; /* The plan, or the patch; or NULL. */
     int64_t reminded;            /* How many times. */
 };
-struct approval_filter {
-    const char *status;
-    struct id run_id;
-    struct id before;
-    int64_t limit;
-    struct scan *scan; /* scan.h, or NULL: the whole table */
-};
 MUST_USE enum rc approvals_insert(struct db *db, const struct approval_row *row, struct err *err);
 MUST_USE enum rc approvals_get(struct db *db, const struct id *id, struct arena *arena,
                                struct approval_row *ret_row, struct err *err);
@@ -35,7 +27,7 @@ MUST_USE enum rc approvals_get(struct db *db, const struct id *id, struct arena 
 MUST_USE enum rc approvals_run_of(struct db *db, const struct id *id, struct id *ret_run_id,
                                   struct err *err);
 MUST_USE enum rc approvals_save(struct db *db, const struct approval_row *row, struct err *err);
-MUST_USE enum rc approvals_list(struct db *db, const struct approval_filter *filter,
+MUST_USE enum rc approvals_list(struct db *db, const struct waiting_filter *filter,
                                 struct arena *arena, struct approval_row **ret_rows,
                                 size_t *ret_count, struct err *err);
 #endif

@@ -3,8 +3,7 @@
  */
 #ifndef STORE_QUESTIONS_H
 #define STORE_QUESTIONS_H
-#include "store/db.h"
-#include "store/scan.h"
+#include "store/waiting.h"
 
 struct question_row {
     struct id id;
@@ -21,13 +20,6 @@ struct question_row {
     int64_t requested_us, expires_us, answered_us;
     int64_t reminded; /* How many times. */
 };
-struct question_filter {
-    const char *status;
-    struct id run_id;
-    struct id before;
-    int64_t limit;
-    struct scan *scan; /* scan.h, or NULL: the whole table */
-};
 MUST_USE enum rc questions_insert(struct db *db, const struct question_row *row, struct err *err);
 MUST_USE enum rc questions_get(struct db *db, const struct id *id, struct arena *arena,
                                struct question_row *ret_row, struct err *err);
@@ -36,7 +28,7 @@ MUST_USE enum rc questions_run_of(struct db *db, const struct id *id, struct id 
                                   struct err *err);
 MUST_USE enum rc questions_save(struct db *db, const struct question_row *row, struct err *err);
 /* Newest first. */
-MUST_USE enum rc questions_list(struct db *db, const struct question_filter *filter,
+MUST_USE enum rc questions_list(struct db *db, const struct waiting_filter *filter,
                                 struct arena *arena, struct question_row **ret_rows,
                                 size_t *ret_count, struct err *err);
 #endif

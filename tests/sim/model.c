@@ -296,8 +296,8 @@ static size_t count_movers(struct model *model, const struct run_row *row, struc
 {
     struct db *db = store_writer(model->world->store);
     struct job_filter of_run = {.run_id = row->id, .state = -1, .limit = 200};
-    struct approval_filter open = {.run_id = row->id, .status = "pending", .limit = 10};
-    struct question_filter asked = {.run_id = row->id, .status = "pending", .limit = 10};
+    struct waiting_filter open = {.run_id = row->id, .status = "pending", .limit = 10};
+    struct waiting_filter asked = {.run_id = row->id, .status = "pending", .limit = 10};
     struct job_row *jobs;
     struct approval_row *approvals;
     struct question_row *questions;

@@ -157,7 +157,7 @@ static void decide(struct world *world, void *who, int64_t what)
     (void)who;
     (void)what;
     struct arena arena = {0};
-    struct approval_filter filter = {.status = "pending", .limit = 20};
+    struct waiting_filter filter = {.status = "pending", .limit = 20};
     struct approval_row *rows;
     size_t count;
     if (approvals_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)
@@ -179,7 +179,7 @@ static void decide(struct world *world, void *who, int64_t what)
 static void answer(struct world *world)
 {
     struct arena arena = {0};
-    struct question_filter filter = {.status = "pending", .limit = 20};
+    struct waiting_filter filter = {.status = "pending", .limit = 20};
     struct question_row *rows;
     size_t count;
     if (questions_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)

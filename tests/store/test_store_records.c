@@ -475,7 +475,7 @@ START_TEST(approvals_filter_and_page_newest_first)
         {NULL, 0, -1, 9, "10"},    {"rejected", 1, -1, 9, "2"}, {"expired", -1, -1, 9, ""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct approval_filter filter = {.status = cases[i].status, .limit = cases[i].limit};
+        struct waiting_filter filter = {.status = cases[i].status, .limit = cases[i].limit};
         if (cases[i].run >= 0)
             filter.run_id = runs[cases[i].run].id;
         if (cases[i].before >= 0)

@@ -30,7 +30,7 @@ static enum rc enqueue_clean(struct context *ctx, struct flow *flow)
 /* Cancels questions that need no answer any more. */
 static enum rc close_approvals(struct context *ctx, struct flow *flow)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = flow->run.id, .limit = 10};
+    struct waiting_filter filter = {.status = "pending", .run_id = flow->run.id, .limit = 10};
     struct approval_row *rows;
     size_t count;
     enum rc rc = approvals_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);

@@ -104,7 +104,7 @@ static enum rc was_passed(struct context *ctx, struct flow *flow, const struct n
     if (!policy_list_has(flow->run.overridden, POLICY_FORBIDDEN_PATHS) ||
         wanted->count == POLICY_PATHS_MAX) /* There may be more than are named. */
         return RC_OK;
-    struct approval_filter filter = {
+    struct waiting_filter filter = {
         .status = "approved", .run_id = flow->run.id, .limit = OVERRIDES_MAX};
     struct approval_row *rows;
     size_t count, passed = 0;

@@ -216,7 +216,7 @@ static void write_answer(struct jw *jw, const struct question_row *row)
 
 enum rc questions_write(struct context *ctx, const struct flow *flow, struct jw *jw)
 {
-    struct question_filter filter = {.run_id = flow->run.id, .limit = ANSWERS_TOLD_MAX};
+    struct waiting_filter filter = {.run_id = flow->run.id, .limit = ANSWERS_TOLD_MAX};
     struct question_row *rows = NULL;
     size_t count = 0, told = 0, bytes = 0;
     if (flow->run.question_count == 0)

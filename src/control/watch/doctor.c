@@ -94,7 +94,7 @@ static enum rc note_read(struct doctor *doctor, enum rc rc, const char *what)
 
 static enum rc count_pending(struct doctor *doctor, const struct run_row *run, size_t *ret_count)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
+    struct waiting_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
     struct approval_row *rows;
     return approvals_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count, doctor->err);
 }
@@ -103,7 +103,7 @@ static enum rc count_pending(struct doctor *doctor, const struct run_row *run, s
 static enum rc count_questions(struct doctor *doctor, const struct run_row *run, size_t *ret_count,
                                bool *ret_own)
 {
-    struct question_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
+    struct waiting_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
     struct question_row *rows;
     enum rc rc = questions_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count,
                                 doctor->err);

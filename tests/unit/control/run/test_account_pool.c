@@ -215,7 +215,7 @@ END_TEST
 
 static void approve(const struct id *run_id)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = *run_id, .limit = 1};
+    struct waiting_filter filter = {.status = "pending", .run_id = *run_id, .limit = 1};
     struct approval_row *rows;
     size_t count;
     struct err err = {0};

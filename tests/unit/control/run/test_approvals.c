@@ -46,7 +46,7 @@ static struct id submit_to_agent(void)
 
 static struct approval_row open_question(const struct id *run_id)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = *run_id, .limit = 10};
+    struct waiting_filter filter = {.status = "pending", .run_id = *run_id, .limit = 10};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);

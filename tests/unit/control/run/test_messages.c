@@ -208,7 +208,7 @@ START_TEST(what_is_approved_is_published_as_it_is)
     lab_step(&lab, "verify", RESULT_VERIFIED);
     lab_step(&lab, "judge", RESULT_JUDGED);
     say(&run_id, "too late");
-    struct approval_filter filter = {.status = "pending", .run_id = run_id, .limit = 1};
+    struct waiting_filter filter = {.status = "pending", .run_id = run_id, .limit = 1};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);

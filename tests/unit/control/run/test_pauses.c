@@ -217,7 +217,7 @@ START_TEST(a_decision_is_taken_and_what_follows_is_held)
     lab_pass_ms(&lab, 60000);
     pause_run(&run_id);
     lab_pass_ms(&lab, 60000);
-    struct approval_filter filter = {.status = "pending", .run_id = run_id, .limit = 1};
+    struct waiting_filter filter = {.status = "pending", .run_id = run_id, .limit = 1};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);

@@ -327,7 +327,7 @@ static struct id submit_risky(void)
 
 static struct approval_row open_question(const struct id *run_id)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = *run_id, .limit = 2};
+    struct waiting_filter filter = {.status = "pending", .run_id = *run_id, .limit = 2};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);

@@ -103,7 +103,7 @@ static struct question_row question(const struct id *id)
 
 static void decide(const struct id *run_id, bool approve)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = *run_id, .limit = 1};
+    struct waiting_filter filter = {.status = "pending", .run_id = *run_id, .limit = 1};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);

@@ -170,7 +170,7 @@ START_TEST(a_question_to_a_person_is_withdrawn)
     bool stopping;
     ck_assert_int_eq(cancel(&run_id, &stopping), RC_OK);
     expect(&run_id, RUN_CANCELLED, "cancelled");
-    struct approval_filter filter = {.status = "cancelled", .run_id = run_id, .limit = 2};
+    struct waiting_filter filter = {.status = "cancelled", .run_id = run_id, .limit = 2};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);
@@ -180,7 +180,7 @@ END_TEST
 
 static void approve(const struct id *run_id)
 {
-    struct approval_filter filter = {.status = "pending", .run_id = *run_id, .limit = 2};
+    struct waiting_filter filter = {.status = "pending", .run_id = *run_id, .limit = 2};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);

@@ -274,7 +274,7 @@ START_TEST(time_that_a_person_takes_does_not_count)
     ck_assert_int_eq(run.status, RUN_AWAITING_APPROVAL);
     lab.now_us += 3600 * US_PER_SECOND;
     ck_assert_int_eq(run_work_us(&run, lab.now_us), 5 * US_PER_SECOND);
-    struct approval_filter filter = {.status = "pending", .run_id = run_id, .limit = 1};
+    struct waiting_filter filter = {.status = "pending", .run_id = run_id, .limit = 1};
     struct approval_row *rows;
     size_t count;
     ck_assert_int_eq(approvals_list(lab.db, &filter, &lab.arena, &rows, &count, NULL), RC_OK);
