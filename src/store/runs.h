@@ -27,7 +27,8 @@ struct run_row {
        the run at the root, or none: neither a parent nor a sub-task. */
     struct id parent_run_id, root_run_id;
     enum run_status status;
-    int64_t attempt; /* Of the agent, from 1; 0 before the first. */
+    enum run_stop stop; /* A worker was asked to stop it. */
+    int64_t attempt;    /* Of the agent, from 1; 0 before the first. */
     const char *branch;
     const char *base_commit;
     const char *prompt_sha256;
@@ -38,8 +39,7 @@ struct run_row {
     int64_t turns, tokens_in, tokens_out, cost_microusd;
     const char *model;
     struct id pull_request_id;
-    struct id job_id;   /* The job that advances it; none: admission, or a person. */
-    enum run_stop stop; /* A worker was asked to stop it. */
+    struct id job_id; /* The job that advances it; none: admission, or a person. */
     const char *stop_by;
     const char *stop_reason;
     int64_t stop_us;
@@ -93,8 +93,8 @@ struct run_row {
     int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
-    bool session_over;           /* Known to have ended. */
     const char *agent_session;   /* That a local agent reported last: it may resume it. */
+    bool session_over;           /* Known to have ended. */
     bool partial;                /* The work of its agent is not all there. */
 };
 
