@@ -34,10 +34,10 @@ struct run_row {
     const char *prompt_sha256;
     const char *feedback_sha256;
     const char *patch_sha256; /* The latest patch. */
-    struct id patch_id;
     const char *certificate_sha256;
     int64_t turns, tokens_in, tokens_out, cost_microusd;
     const char *model;
+    struct id patch_id; /* The latest. */
     struct id pull_request_id;
     struct id job_id; /* The job that advances it; none: admission, or a person. */
     const char *stop_by;
