@@ -48,6 +48,10 @@ struct forge_change {
     const char *body;
     int64_t time_us; /* Date of the commit: the same at every try. */
     bool draft;
+    /* A repair of a pull request that is there: base_commit is its head, the commit goes on top. */
+    int64_t number;               /* 0: it is to be opened, or found by the branch or the run. */
+    const char *const *labels;    /* NULL-terminated, or NULL. */
+    const char *const *reviewers; /* The same. */
 };
 
 struct forge_pr {
@@ -140,9 +144,33 @@ struct forge_examined {
     const char *broken; /* Something else: git's own words. */
 };
 
+/* What a forge can do beyond branches and pull requests. */
+enum forge_can {
+    CAN_DRAFT = 1 << 0,
+    CAN_LABEL = 1 << 1,
+    CAN_REQUEST_REVIEW = 1 << 2,
+    CAN_CHECKS = 1 << 3,    /* It has checks of its own that can be read. */
+    CAN_PUT_CHECK = 1 << 4, /* drover's own can be put beside them. */
+    CAN_RERUN_CHECK = 1 << 5,
+    CAN_CHECK_LOG = 1 << 6,
+    CAN_REVIEW = 1 << 7,  /* People review there; an identity of drover's may approve. */
+    CAN_THREADS = 1 << 8, /* Threads can be answered. */
+    CAN_RESOLVE = 1 << 9, /* And resolved. */
+    CAN_AUTO_MERGE = 1 << 10,
+    CAN_QUEUE = 1 << 11, /* It has a merge queue of its own. */
+    CAN_WEBHOOKS = 1 << 12,
+    CAN_LIST_DELIVERIES = 1 << 13,
+    CAN_DEPENDENCIES = 1 << 14, /* Issues block issues. */
+    CAN_APP = 1 << 15,          /* Tokens for one repository, made from a key. */
+};
+
 struct issue_ops;
+struct pr_ops;
+struct check_ops;
+struct delivery_ops;
 struct forge_ops {
     const char *name;
+    unsigned can; /* Of enum forge_can. */
     /* Its origin takes refs of unpublished work beside the branches (work/tree/snapshot.h). */
     bool takes_snapshots;
     enum rc (*look)(struct forge_call *call, const struct forge_question *question,
@@ -171,7 +199,10 @@ struct forge_ops {
                        struct err *err);
     /* The address of a pull request, without credentials. */
     const char *(*pr_url)(const char *url, int64_t number, struct arena *arena);
-    const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */
+    const struct issue_ops *issues;        /* forge/issues.h; NULL: it has none. */
+    const struct pr_ops *prs;              /* forge/prs.h */
+    const struct check_ops *checks;        /* forge/checks.h; NULL without CAN_CHECKS. */
+    const struct delivery_ops *deliveries; /* forge/deliveries.h; NULL without CAN_WEBHOOKS. */
 };
 extern const struct forge_ops forge_local;
 

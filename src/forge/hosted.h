@@ -1,0 +1,96 @@
+/*
+ * hosted.h - forges that are servers: what GitHub, GitLab and Gitea share.
+ *
+ * A hosted forge is git over HTTP and an API.  Branches, fences and snapshots are refs, pushed as to
+ * any other origin (forge_push); pull requests are made by the API.  hosted.c has the order of things
+ * and what is found again after a crash; each forge brings the calls of its API (struct host_ops).
+ *
+ *   open_pr:  commit (the same at every try) -> read fence and branch -> may_go_on -> push both with
+ *             the values that were read -> find the pull request of the branch, by anyone, in any
+ *             state -> create it -> labels, reviewers
+ *   withdraw: move the fence -> close the pull request that the run has opened -> delete the branch
+ *             if its last commit is the run's, both by git with the expected value
+ *   merge:    read it -> merged already: RC_OK -> compare head and tree -> the API merges at that head
+ */
+#ifndef FORGE_HOSTED_H
+#define FORGE_HOSTED_H
+#include "forge/forge.h"
+
+/* The repository in the API: made from its address. */
+struct host_repo {
+    const char *api;  /* https://api.github.com; no slash at the end. */
+    const char *host; /* For the governor and the breaker: api.github.com */
+    const char *path; /* acme/billing, as escaped for a path of this API. */
+    const char *web;  /* https://github.com/acme/billing */
+};
+
+/* A pull request as the API lists it. */
+struct host_pr {
+    int64_t number;
+    const char *url; /* For people. */
+    char head[GIT_HASH_BYTES];
+    const char *head_branch, *target_branch;
+    const char *body;         /* "" without one. */
+    const char *merge_commit; /* NULL: not merged. */
+    bool open, merged, draft;
+    bool foreign_head; /* The branch is one of another repository: a fork. */
+};
+
+struct host_new_pr {
+    const char *branch, *target_branch, *title, *body;
+    bool draft;
+};
+
+/* Errors as in prs.h. */
+struct host_ops {
+    /* RC_INVALID: the address is not one of such a repository. */
+    enum rc (*place)(const struct forge_call *call, const char *url, struct arena *arena,
+                     struct host_repo *ret_repo, struct err *err);
+    enum rc (*find)(struct forge_call *call, const struct host_repo *repo, const char *branch,
+                    struct arena *arena, struct host_pr **ret_prs, size_t *ret_count,
+                    struct err *err); /* By head branch, open ones first, any state. */
+    enum rc (*get)(struct forge_call *call, const struct host_repo *repo, int64_t number,
+                   struct arena *arena, struct host_pr *ret_pr, struct err *err);
+    /* RC_CONFLICT: there is one for this branch already: find() has it. */
+    enum rc (*create)(struct forge_call *call, const struct host_repo *repo,
+                      const struct host_new_pr *pr, struct arena *arena, struct host_pr *ret_pr,
+                      struct err *err);
+    enum rc (*close)(struct forge_call *call, const struct host_repo *repo, int64_t number,
+                     struct err *err);
+    /* RC_CONFLICT: it is not at this head any more, or cannot be merged: err has why. */
+    enum rc (*merge)(struct forge_call *call, const struct host_repo *repo, int64_t number,
+                     const char *head, const char *message, char ret_commit[GIT_HASH_BYTES],
+                     struct err *err);
+    /* Open ones, at most FORGE_LISTED_MAX. */
+    enum rc (*list_open)(struct forge_call *call, const struct host_repo *repo, struct arena *arena,
+                         struct host_pr **ret_prs, size_t *ret_count, struct err *err);
+    /* The provider's id of the repository, which survives a renaming, and its name now. */
+    enum rc (*identify)(struct forge_call *call, const struct host_repo *repo, struct arena *arena,
+                        const char **ret_id, const char **ret_name, struct err *err);
+    /* Address of a pull request, for people. */
+    const char *(*pr_url)(const struct host_repo *repo, int64_t number, struct arena *arena);
+};
+enum { FORGE_LISTED_MAX = 1000 };
+
+/* The functions of struct forge_ops over a struct host_ops: a forge's own pass themselves on. */
+MUST_USE enum rc hosted_look(const struct host_ops *host, struct forge_call *call,
+                             const struct forge_question *question, struct arena *arena,
+                             struct forge_found *ret_found, struct err *err);
+MUST_USE enum rc hosted_open_pr(const struct forge_ops *forge, const struct host_ops *host,
+                                struct forge_call *call, const struct forge_change *change,
+                                struct arena *arena, struct forge_pr *ret_pr, struct err *err);
+MUST_USE enum rc hosted_withdraw(const struct host_ops *host, struct forge_call *call,
+                                 const struct forge_withdrawal *withdrawal,
+                                 struct forge_withdrawn *ret_withdrawn, struct err *err);
+MUST_USE enum rc hosted_merge(const struct host_ops *host, struct forge_call *call,
+                              const struct forge_merge *merge, char ret_commit[GIT_HASH_BYTES],
+                              struct err *err);
+MUST_USE enum rc hosted_close(const struct host_ops *host, struct forge_call *call,
+                              const struct forge_closing *closing, struct err *err);
+MUST_USE enum rc hosted_survey(const struct host_ops *host, struct forge_call *call,
+                               const char *url, struct arena *arena,
+                               struct forge_traces *ret_traces, struct err *err);
+MUST_USE enum rc hosted_examine(const struct host_ops *host, struct forge_call *call,
+                                const char *url, const struct forge_known *known, size_t count,
+                                struct arena *arena, struct forge_examined *ret, struct err *err);
+#endif
