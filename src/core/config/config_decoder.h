@@ -35,6 +35,7 @@ typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
 typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object, const char *path);
 
 struct repo_config config_default(void);
+struct shepherd_config config_shepherd_default(void);
 
 /* Sections. */
 MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
@@ -48,6 +49,7 @@ MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *o
 void config_add_rules_judge(struct repo_config *config); /* Unless it is there. */
 MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_shepherd(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
                                     const char *path);
 /* After the agent. */

@@ -9,6 +9,7 @@
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
+#include "core/pr/shepherd.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -144,6 +145,21 @@ struct judge_config {
     } model;
 };
 
+/* Who follows a pull request after it was opened: core/pr/shepherd.h. */
+struct shepherd_config {
+    bool enabled;
+    enum shepherd_merge merge;        /* May drover merge it? */
+    enum pr_way via;                  /* And how. */
+    const char *method;               /* merge, squash, rebase: where the forge merges by itself */
+    int64_t reruns, repairs, rebases; /* Of a pull request. */
+    int64_t max_budget_microusd;      /* Of its repairs together. */
+    int64_t max_hours;                /* Then a person is asked. */
+    int64_t quiet_ms;                 /* A reviewer who is quiet for so long is done. */
+    int64_t settle_ms;                /* So long checks of a new head may take to appear. */
+    int64_t poll_ms;                  /* Between two looks, when nothing is heard. */
+    bool learn;                       /* Proposes rules from what reviewers ask for. */
+};
+
 struct repo_config {
     const char *url;
     const char *forge; /* "local" */
@@ -212,6 +228,7 @@ struct repo_config {
         bool memory;                      /* true: what earlier runs learned. */
     } prompt;
     struct blueprint blueprint; /* `steps` and `sequence` */
+    struct shepherd_config shepherd;
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */
