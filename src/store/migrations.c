@@ -676,77 +676,52 @@ static const char *const run_limits[] = {
     NULL,
 };
 
-static const char *const shepherds[] = {
-    /* How far drover has come with a pull request: core/pr/shepherd.h. */
-    "CREATE TABLE shepherds ("
-    " pull_request_id {text} NOT NULL PRIMARY KEY REFERENCES pull_requests (id),"
+static const char *const trains[] = {
+    /* See core/pr/train.h. */
+    "CREATE TABLE trains ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
-    " state {text} NOT NULL,"
-    " reason {text},"
-    " head {text},"
-    " head_since_us {int} NOT NULL,"
-    " certified_head {text},"
-    " certified {int} NOT NULL,"
-    " certificate_sha256 {text},"
-    " shown_head {text},"
-    " verifies {int} NOT NULL,"
-    " reruns {int} NOT NULL,"
-    " merges {int} NOT NULL,"
-    " rerun_us {int} NOT NULL,"
-    " repairs {int} NOT NULL,"
-    " rebases {int} NOT NULL,"
-    " repair_microusd {int} NOT NULL,"
-    " budget_since_us {int} NOT NULL,"
-    " work {text},"
-    " work_id {text},"
-    " work_head {text},"
-    " work_cause {text},"
-    " job_id {text},"
-    " again {int} NOT NULL,"
-    " conflict_head {text},"
-    " stuck_head {text},"
-    " stuck_base {text},"
-    " empty_head {text},"
-    " submitted_head {text},"
-    " approval_id {text},"
-    " approval_head {text},"
-    " granted_head {text},"
-    " stopped {int} NOT NULL,"
-    " reviewed_us {int} NOT NULL,"
-    " reviewing_us {int} NOT NULL,"
-    " threads {json},"
-    " unanswered {int} NOT NULL,"
-    " failed_head {text},"
-    " cause {text} NOT NULL,"
-    " failures {json},"
-    " fault {text},"
-    " passed {json},"
-    " acts {int} NOT NULL,"
+    " target_branch {text} NOT NULL,"
+    " base_commit {text},"
     " rounds {int} NOT NULL,"
-    " looked_us {int} NOT NULL,"
+    " verifications {int} NOT NULL,"
+    " landed {int} NOT NULL,"
+    " rejected {int} NOT NULL,"
+    " failures {int} NOT NULL,"
+    " retry_us {int} NOT NULL,"
+    " error_code {text},"
+    " error_message {text},"
+    " land_job_id {text},"
     " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {plain_table}",
+    "CREATE UNIQUE INDEX trains_branch ON trains (repository_id, target_branch)",
+
+    "CREATE TABLE train_cars ("
+    " id {text} NOT NULL PRIMARY KEY," /* In order of arrival. */
+    " train_id {text} NOT NULL REFERENCES trains (id),"
+    " pull_request_id {text} NOT NULL REFERENCES pull_requests (id),"
+    " run_id {text} NOT NULL,"
+    " task_id {text} NOT NULL,"
+    " number {int} NOT NULL,"
+    " branch {text} NOT NULL,"
+    " title {text},"
+    " head_commit {text} NOT NULL,"
+    " urgent {int} NOT NULL,"
+    " clash {int} NOT NULL,"
+    " state {text} NOT NULL,"
+    " job_id {text},"
+    " commit_hash {text},"
+    " tree_hash {text},"
+    " detail {text},"
+    " told {int} NOT NULL,"
+    " entered_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
-    " ended_us {int} NOT NULL) {keyed_table}",
-    "CREATE INDEX shepherds_state ON shepherds (state)",
-
-    /* Failures of checks by fingerprint, so that each is paid for once. */
-    "CREATE TABLE ci_failures ("
-    " repository_id {text} NOT NULL REFERENCES repositories (id),"
-    " fingerprint {text} NOT NULL,"
-    " check_name {text} NOT NULL,"
-    " cause {text} NOT NULL,"
-    " line {text},"
-    " cure {text},"
-    " pull_request_id {text} NOT NULL,"
-    " paid {int} NOT NULL,"
-    " seen {int} NOT NULL,"
-    " first_us {int} NOT NULL,"
-    " last_us {int} NOT NULL,"
-    " PRIMARY KEY (repository_id, fingerprint)) {keyed_table}",
-
-    /* A repair: the pull request that it continues, and the head that it goes on top of. */
-    "ALTER TABLE tasks ADD COLUMN pull_request_id {text}",
-    "ALTER TABLE tasks ADD COLUMN head_commit {text}",
+    " ended_us {int} NOT NULL) {plain_table}", /* 0: it has not */
+    "CREATE UNIQUE INDEX train_cars_pull_request ON train_cars (pull_request_id)"
+    " WHERE ended_us = 0",
+    "CREATE INDEX train_cars_live ON train_cars (train_id, id) WHERE ended_us = 0",
+    "CREATE INDEX train_cars_ended ON train_cars (train_id, ended_us) WHERE ended_us > 0",
     NULL,
 };
 
@@ -754,6 +729,7 @@ const struct migration migrations[] = {
     {1, "initial", initial},   {2, "queues", queues}, {3, "topics", topics},
     {4, "breakers", breakers}, {5, "sagas", sagas},   {6, "pipeline", pipeline},
     {7, "leases", leases},     {8, "sinks", sinks},   {9, "run_limits", run_limits},
-    {10, "shepherds", shepherds},
+    {10, "trains", trains},
+    {11, "shepherds", migration_shepherds},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -45,6 +45,7 @@ struct task_row {
     /* A repair: its patch goes on top of this head of the pull request; none: it opens its own. */
     struct id pull_request_id;
     const char *head_commit;
+    const char *base_commit; /* Where its agent starts; NULL: at the head. */
 };
 
 struct task_filter { /* NULL, none or -1: any */

@@ -1,7 +1,7 @@
 /*
  * config_shepherd.c - the section `shepherd` of a repository's configuration.
  *
- *   shepherd: {enabled, merge, via, method, reruns, repairs, rebases, maxBudgetUsd, maxHours,
+ *   shepherd: {enabled, merge, method, reruns, repairs, rebases, maxBudgetUsd, maxHours,
  *              quietMs, settleMs, pollMs, learn}
  */
 #include "core/config/config_decoder.h"
@@ -10,7 +10,6 @@ struct shepherd_config config_shepherd_default(void)
 {
     return (struct shepherd_config){
         .merge = SHEPHERD_MERGE_NEVER,
-        .via = WAY_DIRECT,
         .method = "merge",
         .reruns = 1,
         .repairs = 3,
@@ -30,22 +29,16 @@ enum rc config_decode_shepherd(struct decoder *decoder, const struct js *object)
                                          [SHEPHERD_MERGE_APPROVED] = "approved",
                                          [SHEPHERD_MERGE_AUTO] = "auto",
                                          NULL};
-    static const char *const ways[] = {[WAY_TRAIN] = "train",
-                                       [WAY_DIRECT] = "direct",
-                                       [WAY_AUTO] = "autoMerge",
-                                       [WAY_QUEUE] = "queue",
-                                       NULL};
     static const char *const methods[] = {"merge", "squash", "rebase", NULL};
     static const struct field_range attempts = {0, CONFIG_RETRIES_MAX};
     struct shepherd_config *config = &decoder->config.shepherd;
-    int merge = (int)config->merge, way = (int)config->via, method = 0;
+    int merge = (int)config->merge, method = 0;
     double budget_usd = (double)config->max_budget_microusd / 1e6;
     struct fields fields;
     fields_open(&fields, object, "shepherd", decoder->err);
     config->enabled = true; /* The section alone turns it on. */
     fields_bool(&fields, "enabled", FIELD_OPTIONAL, &config->enabled);
     fields_choice(&fields, "merge", FIELD_OPTIONAL, merges, &merge);
-    fields_choice(&fields, "via", FIELD_OPTIONAL, ways, &way);
     fields_choice(&fields, "method", FIELD_OPTIONAL, methods, &method);
     fields_int(&fields, "reruns", FIELD_OPTIONAL, &attempts, &config->reruns);
     fields_int(&fields, "repairs", FIELD_OPTIONAL, &attempts, &config->repairs);
@@ -59,7 +52,6 @@ enum rc config_decode_shepherd(struct decoder *decoder, const struct js *object)
     fields_int(&fields, "pollMs", FIELD_OPTIONAL, &config_timeout_range, &config->poll_ms);
     fields_bool(&fields, "learn", FIELD_OPTIONAL, &config->learn);
     config->merge = (enum shepherd_merge)merge;
-    config->via = (enum pr_way)way;
     config->method = methods[method];
     config->max_budget_microusd = (int64_t)(budget_usd * 1e6 + 0.5);
     return fields_close(&fields);

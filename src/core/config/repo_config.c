@@ -7,6 +7,7 @@
  *   candidates:  config_candidates.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
+ *   train:       config_train.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
  *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
@@ -81,6 +82,7 @@ struct repo_config config_default(void)
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
                    .memory = true},
         .shepherd = config_shepherd_default(),
+        .train = {.batch_max = 8, .ahead_max = 2},
     };
 }
 
@@ -307,7 +309,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence, *candidates;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates, *train;
     const struct js *shepherd;
 };
 
@@ -352,6 +354,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "credentials", FIELD_OPTIONAL, &sections->credentials);
     fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
     fields_object(&fields, "shepherd", FIELD_OPTIONAL, &sections->shepherd);
+    fields_object(&fields, "train", FIELD_OPTIONAL, &sections->train);
     fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
     fields_strings(&fields, "sequence", FIELD_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
                    &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
@@ -365,11 +368,16 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         const struct js *object;
         decode_fn *decode;
     } objects[] = {
-        {sections->agent, config_decode_agent},   {sections->credentials, decode_credentials},
-        {sections->policy, config_decode_policy}, {sections->limits, decode_limits},
-        {sections->timeouts, decode_timeouts},    {sections->retries, decode_retries},
-        {sections->prompt, decode_prompt},        {sections->plan, config_decode_plan},
+        {sections->agent, config_decode_agent},
+        {sections->credentials, decode_credentials},
+        {sections->policy, config_decode_policy},
+        {sections->limits, decode_limits},
+        {sections->timeouts, decode_timeouts},
+        {sections->retries, decode_retries},
+        {sections->prompt, decode_prompt},
+        {sections->plan, config_decode_plan},
         {sections->shepherd, config_decode_shepherd},
+        {sections->train, config_decode_train},
     };
     const struct {
         const struct js *array;
