@@ -343,6 +343,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 110,
         .finishes = true,
+        .writes = true,
     },
     {
         .kind = STEP_UNPUBLISH,
@@ -355,6 +356,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 20,
         .finishes = true,
+        .writes = true,
     },
     {
         .kind = STEP_CLEAN,
