@@ -4,11 +4,12 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_forge.c, config_steps.c.
+ * config_forge.c, config_intake.c, config_steps.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
+#include "core/pr/intake.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -222,6 +223,7 @@ struct repo_config {
         bool memory;                      /* true: what earlier runs learned. */
     } prompt;
     struct blueprint blueprint; /* `steps` and `sequence` */
+    struct intake_rules intake; /* Which issues become tasks. */
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */
