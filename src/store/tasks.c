@@ -53,7 +53,8 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, candidate, COLUMN_NEW),
     COLUMN(struct task_row, pull_request_id, COLUMN_NEW),
     COLUMN(struct task_row, head_commit, COLUMN_NEW),
-    COLUMN(struct task_row, base_commit, COLUMN_NEW),
+    COLUMN(struct task_row, merge_with, COLUMN_NEW),
+    COLUMN(struct task_row, origin, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
 

@@ -45,7 +45,8 @@ struct task_row {
     /* A repair: its patch goes on top of this head of the pull request; none: it opens its own. */
     struct id pull_request_id;
     const char *head_commit;
-    const char *base_commit; /* Where its agent starts; NULL: at the head. */
+    const char *merge_with; /* Its agent starts from the head merged with this; or NULL. */
+    struct str origin;     /* JSON object: the issue that it was made of; or empty. */
 };
 
 struct task_filter { /* NULL, none or -1: any */
