@@ -21,6 +21,7 @@ enum {
 struct pr_ref {
     const char *url; /* Of the repository. */
     int64_t number;
+    bool issue; /* For comment: an issue.  GitLab numbers issues and merge requests apart. */
 };
 
 /* A comment that drover keeps up to date, on a pull request or an issue. */
