@@ -2,9 +2,9 @@
  * prs.h - what drover reads of a pull request at a forge after it was opened, and what it does
  * there.
  *
- * Every act may be repeated: comments, reviews and threads carry a key in a hidden mark, by which an
- * earlier one is found.  What a forge cannot do is missing from forge_ops.can and its function is
- * NULL; callers ask first.
+ * Every act may be repeated: comments, reviews and threads carry a key in a hidden mark, by which
+ * an earlier one is found.  What a forge cannot do is missing from forge_ops.can and its function
+ * is NULL; callers ask first.
  */
 #ifndef FORGE_PRS_H
 #define FORGE_PRS_H
