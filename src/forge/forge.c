@@ -92,7 +92,8 @@ static enum rc make_commit(const struct git *git, const struct forge_change *cha
         arena_printf(arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
         NULL,
     };
-    const char *message = arena_printf(arena, "%s\n\n%s\n", change->title, change->body);
+    const char *message = arena_printf(arena, "%s\n\n%s\n", change->title,
+                                       change->message != NULL ? change->message : change->body);
     struct git_call commit = {
         .git_dir = change->scratch,
         .args = GIT_ARGS("commit-tree", tree, "-p", change->base_commit, "-F", "-"),
