@@ -96,4 +96,5 @@ extern const struct pr_ops prs_local;
 extern const struct pr_ops prs_github;
 extern const struct pr_ops prs_gitlab;
 extern const struct pr_ops prs_gitea;
+extern const struct pr_ops prs_forgejo;
 #endif
