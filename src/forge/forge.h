@@ -208,6 +208,9 @@ struct forge_ops {
     const struct delivery_ops *deliveries; /* forge/deliveries.h; NULL without CAN_WEBHOOKS. */
 };
 extern const struct forge_ops forge_local;
+extern const struct forge_ops forge_gitlab;
+extern const struct forge_ops forge_gitea;
+extern const struct forge_ops forge_forgejo;
 
 const struct forge_ops *forge_find(const char *name); /* NULL: there is no such forge. */
 

@@ -243,8 +243,8 @@ static enum rc record_rejection(struct context *ctx, const struct submission *wa
 }
 
 /* All checks, in the order of core/run/admission.h. */
-static enum rc check_entry(struct context *ctx, struct submission *want, struct acceptance *request,
-                           const struct flow *parent, struct flow *flow,
+static enum rc check_entry(struct context *ctx, const struct submission *want,
+                           struct acceptance *request, const struct flow *parent, struct flow *flow,
                            struct repository_row *repository)
 {
     const struct repo_config *config;

@@ -310,8 +310,8 @@ static void choose_comments(const struct question *question, int64_t until_us)
     for (size_t i = 0; i < view->comment_count; i++) {
         const struct issue_comment_view *comment = &view->comments[i];
         bool trusted = intake_may_ask(question->rules, &comment->author);
-        bool late = comment->created_us > until_us || (!trusted && comment->updated_us > until_us);
-        if (!intake_skips(comment) && !(until_us > 0 && late))
+        bool late = until_us > 0 && comment->created_us > until_us;
+        if (!intake_skips(comment) && !late && (trusted || !comment->edited))
             decision->comment_ids[decision->comment_count++] = comment->id;
     }
     issue_prompt_sha256(view, decision->comment_ids, decision->comment_count,

@@ -8,7 +8,7 @@
  *      label there, the author of the issue counts as the one who asks.
  *   2. Text by people who may ask needs no approval.  Other text is approved by the request of a
  *      person who may ask, and only as it was then: title and body must be known not to have
- *      changed since, and comments that were written or edited later are left out.
+ *      changed since, comments that were written later are left out, and so are edited ones.
  *   3. A command is handled once: comments have growing ids, and the last one that was looked at is
  *      remembered.  A request by a label is handled once by its time.
  *

@@ -45,7 +45,7 @@ static void write_comments(struct jw *jw, const struct issue_view *view)
         write_person(jw, "author", &comment->author);
         jw_kstr(jw, "body", comment->body);
         jw_ktime(jw, "createdAt", comment->created_us);
-        jw_ktime(jw, "updatedAt", comment->updated_us);
+        jw_kbool(jw, "edited", comment->edited);
         jw_end(jw, '}');
     }
     jw_end(jw, ']');
@@ -159,7 +159,7 @@ static void read_comments(const struct js *document, struct arena *arena, struct
             .author = read_person(js_get(each, "author"), arena),
             .body = read_text(each, "body", arena),
             .created_us = read_time(each, "createdAt"),
-            .updated_us = read_time(each, "updatedAt"),
+            .edited = js_get_bool(each, "edited", false),
         };
     }
 }

@@ -37,7 +37,8 @@ struct issue_comment_view {
     int64_t id;
     struct issue_person author;
     const char *body;
-    int64_t created_us, updated_us;
+    int64_t created_us;
+    bool edited; /* Its text was changed after it was written. */
 };
 
 enum issue_act_kind { ACT_LABELED, ACT_ASSIGNED };
