@@ -20,6 +20,7 @@ static const struct {
     {"artifact.rename", true},  {"artifact.done", false}, {"publish.commit", true},
     {"publish.push", true},     {"publish.number", true}, {"publish.refs", true},
     {"publish.numbered", true}, {"step.report", true},    {"step.reported", false},
+    {"train.push", true},       {"train.pushed", false},
 };
 
 static void check_listed(const char *name, bool fails)
