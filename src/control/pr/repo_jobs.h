@@ -2,7 +2,8 @@
  * repo_jobs.h - jobs about a repository rather than a run: sync, issue, comment, train.
  *
  * Their payload is {"repository": name, "repositoryId": id, "config": effective configuration,
- * ...}; their steps are `bare` (core/step_kind.h) and begin with repo_step_open (work/job/repo_step.h).
+ * ...}; their steps are `bare` (core/step_kind.h) and begin with repo_step_open
+ * (work/job/repo_step.h).
  */
 #ifndef CONTROL_PR_REPO_JOBS_H
 #define CONTROL_PR_REPO_JOBS_H
