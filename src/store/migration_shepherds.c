@@ -74,6 +74,6 @@ const char *const migration_shepherds[] = {
     /* A repair: the pull request that it continues, and the head that it goes on top of. */
     "ALTER TABLE tasks ADD COLUMN pull_request_id {text}",
     "ALTER TABLE tasks ADD COLUMN head_commit {text}",
-    "ALTER TABLE tasks ADD COLUMN base_commit {text}", /* NULL: the head */
+    "ALTER TABLE tasks ADD COLUMN merge_with {text}",
     NULL,
 };

@@ -213,6 +213,8 @@ static struct shepherd_decision decide_merge(const struct shepherd_facts *facts)
     case MERGE_PERMISSION_COUNT:
         break;
     }
+    if (facts->merge_refused)
+        return ask(facts, "The forge refuses to merge it");
     if (facts->submitted)
         return decision(SHEPHERD_MERGING, WAIT_POLL, "It is being merged");
     return act(SHEPHERD_MERGING, ways[facts->way], "It is ready to be merged");

@@ -107,7 +107,8 @@ struct shepherd_facts {
     enum pr_way way;
     enum pr_person person;
     bool draft;
-    bool submitted; /* In the train, or the forge was told to merge this head. */
+    bool merge_refused; /* By the forge, time and again. */
+    bool submitted;     /* In the train, or the forge was told to merge this head. */
     /* Attempts, money and time are left for it. */
     bool may_rerun, may_repair, may_rebase;
     bool in_time;    /* Of shepherd.maxHours. */

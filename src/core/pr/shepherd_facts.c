@@ -177,6 +177,8 @@ static enum pr_base sum_base(const struct pr_view *view, const struct shepherd_k
         return BASE_EMPTY;
     if (known->rebase_head != NULL && text_same(known->rebase_head, view->head))
         return BASE_STUCK;
+    if (known->conflict_head != NULL && text_same(known->conflict_head, view->head))
+        return BASE_CONFLICT;
     switch (view->mergeable) {
     case MERGE_UNKNOWN:
         return BASE_UNKNOWN;
@@ -234,6 +236,7 @@ struct shepherd_facts shepherd_facts_of(const struct pr_view *view,
         .way = known->way,
         .person = known->person,
         .draft = view->draft,
+        .merge_refused = known->merge_refused,
         .submitted = known->submitted || view->queued || view->auto_merge,
         .may_rerun = known->may_rerun,
         .may_repair = known->may_repair,

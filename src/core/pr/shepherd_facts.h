@@ -16,13 +16,14 @@ struct shepherd_known {
     bool verify_left; /* The head may be verified (again). */
     bool shown;       /* The certificate of this head stands at the forge, or it cannot. */
     enum pr_work work;
-    const char *work_head;   /* For which it was begun. */
-    enum ci_cause failure;   /* Of the red checks, classified. */
-    const char *rebase_head; /* The rebase of this head did not apply, */
-    const char *empty_head;  /* or left nothing; NULL: no such thing is known. */
-    int64_t head_since_us;   /* The head was seen first then. */
-    int64_t rerun_us;        /* Checks were told to run again then; 0: not at this head. */
-    int64_t reviewed_us;     /* What reviewers said until then was given to a repair. */
+    const char *work_head;     /* For which it was begun. */
+    enum ci_cause failure;     /* Of the red checks, classified. */
+    const char *conflict_head; /* The train found out that this head conflicts; or NULL */
+    const char *rebase_head;   /* The rebase of this head did not apply, */
+    const char *empty_head;    /* or left nothing; NULL: no such thing is known. */
+    int64_t head_since_us;     /* The head was seen first then. */
+    int64_t rerun_us;          /* Checks were told to run again then; 0: not at this head. */
+    int64_t reviewed_us;       /* What reviewers said until then was given to a repair. */
     bool unanswered;
     enum pr_person person;
     /* For the merge: */
@@ -31,6 +32,7 @@ struct shepherd_known {
     bool merge_asked;         /* And is asked about the head as it is. */
     bool forge_reviews;       /* People can approve it at the forge. */
     bool forge_checks;        /* The forge has checks that may still appear. */
+    bool merge_refused;       /* The forge has refused to merge it, time and again. */
     bool submitted;           /* drover has told the train or the forge to merge this head. */
     enum pr_way way;
     /* Budgets. */

@@ -176,7 +176,8 @@ static void arrange_default(const struct arranger *arranger, bool plan)
             place_phase(blueprint, PHASE_POST_AGENT);
     }
 }
-_Static_assert((int)STEP_KIND_COUNT + (int)CUSTOM_STEPS_MAX <= (int)BLUEPRINT_STEPS_MAX,
+/* Steps after publish have no place in it. */
+_Static_assert((int)STEP_PUBLISH + 1 + (int)CUSTOM_STEPS_MAX <= (int)BLUEPRINT_STEPS_MAX,
                "the default one fits");
 
 enum rc blueprint_arrange(struct blueprint *blueprint, const struct blueprint_wish *wish,
