@@ -62,8 +62,8 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long test-agents test-hub check bench bench-peers install deb
-.PHONY: clean
+.PHONY: all help run demo quick test test-long test-agents test-hub check bench bench-peers
+.PHONY: install deb clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -174,7 +174,7 @@ test-agents:
 
 test-hub:
 	@tools/packages test-hub
-	@$(MAKE) --no-print-directory $(BUILD)/drover
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
 	@BUILD=$(BUILD) tests/hub/contract/run
 
 check:
