@@ -116,6 +116,19 @@ static int open_plain(const char *path, int flags)
     return open(path, flags | O_CLOEXEC);
 }
 
+enum rc fd_read_regular(int fd, struct buf *into)
+{
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (size_t)status.st_size > into->max_bytes)
+        return RC_NOT_FOUND;
+    char chunk[4096];
+    ssize_t got;
+    while ((got = read(fd, chunk, sizeof chunk)) > 0 && !into->overflow)
+        buf_add(into, chunk, (size_t)got);
+    return got == 0 && !into->overflow ? RC_OK : RC_NOT_FOUND;
+}
+
 enum rc file_read(const char *path, struct buf *into, struct err *err)
 {
     /* Non-blocking, because opening a FIFO would wait for its writer. */

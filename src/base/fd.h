@@ -23,6 +23,9 @@ MUST_USE enum rc fd_of_bytes(const void *bytes, size_t len, int *ret_fd, struct 
  * absent, RC_IO when it is no regular file; the buffer is then as it was.
  */
 MUST_USE enum rc file_read(const char *path, struct buf *into, struct err *err);
+/* Of a descriptor that another user may have put there: only a regular file that fits into the
+   buffer is read, all else is RC_NOT_FOUND. */
+MUST_USE enum rc fd_read_regular(int fd, struct buf *into);
 /* Written beside, fsynced, renamed over, directory fsynced: there whole or not at all. */
 MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
                                     struct err *err);

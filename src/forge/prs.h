@@ -2,9 +2,9 @@
  * prs.h - what drover reads of a pull request at a forge after it was opened, and what it does
  * there.
  *
- * Every act may be repeated: comments, reviews and threads carry a key in a hidden mark, by which an
- * earlier one is found.  What a forge cannot do is missing from forge_ops.can and its function is
- * NULL; callers ask first.
+ * Every act may be repeated: comments, reviews and threads carry a key in a hidden mark, by which
+ * an earlier one is found.  What a forge cannot do is missing from forge_ops.can and its function
+ * is NULL; callers ask first.
  */
 #ifndef FORGE_PRS_H
 #define FORGE_PRS_H
@@ -21,6 +21,7 @@ enum {
 struct pr_ref {
     const char *url; /* Of the repository. */
     int64_t number;
+    bool issue; /* For comment: an issue.  GitLab numbers issues and merge requests apart. */
 };
 
 /* A comment that drover keeps up to date, on a pull request or an issue. */
@@ -95,4 +96,5 @@ extern const struct pr_ops prs_local;
 extern const struct pr_ops prs_github;
 extern const struct pr_ops prs_gitlab;
 extern const struct pr_ops prs_gitea;
+extern const struct pr_ops prs_forgejo;
 #endif

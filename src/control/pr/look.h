@@ -2,8 +2,8 @@
  * look.h - something at a forge has changed, or may have: it is read again.
  *
  * Deliveries of webhooks, polling and the recovery of missed deliveries all end here, so that the
- * three do the same.  Each call is idempotent and cheap: it makes a timer due or a job that is there
- * already stays the only one.
+ * three do the same.  Each call is idempotent and cheap: it makes a timer due or a job that is
+ * there already stays the only one.
  */
 #ifndef CONTROL_PR_LOOK_H
 #define CONTROL_PR_LOOK_H

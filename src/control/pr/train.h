@@ -1,8 +1,8 @@
 /*
  * train.h - the merge train of a target branch: pull requests that are ready, in order.
  *
- * The shepherd puts a pull request in; the train merges candidates, has them verified, and moves the
- * target.  It then says how that ended (shepherd.h).
+ * The shepherd puts a pull request in; the train merges candidates, has them verified, and moves
+ * the target.  It then says how that ended (shepherd.h).
  */
 #ifndef CONTROL_PR_TRAIN_H
 #define CONTROL_PR_TRAIN_H

@@ -37,6 +37,16 @@ static enum rc find_summary(struct context *ctx, struct flow *flow,
     return rc;
 }
 
+static enum rc start_reminder(struct context *ctx, const struct approval_row *row,
+                              const struct repo_config *config)
+{
+    const struct reminder reminder = {.kind = TIMER_APPROVAL_REMINDER,
+                                      .subject = &row->id,
+                                      .since_us = row->requested_us,
+                                      .period_ms = config->policy.reminder_ms};
+    return reminder_start(ctx, &reminder);
+}
+
 static enum rc insert_approval(struct context *ctx, struct flow *flow,
                                const struct approval_request *request, struct approval_row *ret_row)
 {
@@ -62,10 +72,8 @@ static enum rc insert_approval(struct context *ctx, struct flow *flow,
         rc = approvals_insert(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
         rc = timer_start(ctx, TIMER_APPROVAL_EXPIRY, &row.id, row.expires_us);
-    int64_t period_us = config->policy.reminder_ms * US_PER_MS;
-    if (rc == RC_OK && period_us > 0)
-        rc = timer_start(ctx, TIMER_APPROVAL_REMINDER, &row.id,
-                         reminder_due_us(ctx, row.requested_us, period_us));
+    if (rc == RC_OK)
+        rc = start_reminder(ctx, &row, config);
     *ret_row = row;
     return rc;
 }
@@ -143,8 +151,7 @@ enum rc approval_expired(struct context *ctx, const struct id *approval_id)
     return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
-/* One for each period: the timer is set anew in the transaction that appends the reminder, and
-   periods that passed while no server ran are skipped. */
+/* One for each period: the timer is set anew in the transaction that appends the reminder. */
 enum rc approval_remind(struct context *ctx, const struct id *approval_id)
 {
     struct approval_row row;
@@ -160,9 +167,7 @@ enum rc approval_remind(struct context *ctx, const struct id *approval_id)
     row.reminded++;
     rc = approvals_save(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = timer_start(
-            ctx, TIMER_APPROVAL_REMINDER, &row.id,
-            reminder_due_us(ctx, row.requested_us, config->policy.reminder_ms * US_PER_MS));
+        rc = start_reminder(ctx, &row, config);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;

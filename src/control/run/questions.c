@@ -28,15 +28,21 @@ static void write_question(struct event_body *body, const struct question_row *r
     jw_ktime(&body->jw, "expiresAt", row->expires_us);
 }
 
+static enum rc start_reminder(struct context *ctx, const struct question_row *row,
+                              const struct repo_config *config)
+{
+    const struct reminder reminder = {.kind = TIMER_QUESTION_REMINDER,
+                                      .subject = &row->id,
+                                      .since_us = row->requested_us,
+                                      .period_ms = config->policy.reminder_ms};
+    return reminder_start(ctx, &reminder);
+}
+
 static enum rc set_timers(struct context *ctx, const struct question_row *row,
                           const struct repo_config *config)
 {
-    int64_t period_us = config->policy.reminder_ms * US_PER_MS;
     enum rc rc = timer_start(ctx, TIMER_QUESTION_EXPIRY, &row->id, row->expires_us);
-    if (rc != RC_OK || period_us == 0)
-        return rc;
-    return timer_start(ctx, TIMER_QUESTION_REMINDER, &row->id,
-                       reminder_due_us(ctx, row->requested_us, period_us));
+    return rc == RC_OK ? start_reminder(ctx, row, config) : rc;
 }
 
 /* The agent may wait for less, not for longer, than the repository allows. */
@@ -180,9 +186,7 @@ enum rc question_remind(struct context *ctx, const struct id *question_id)
     row.reminded++;
     rc = questions_save(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = timer_start(
-            ctx, TIMER_QUESTION_REMINDER, &row.id,
-            reminder_due_us(ctx, row.requested_us, config->policy.reminder_ms * US_PER_MS));
+        rc = start_reminder(ctx, &row, config);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;

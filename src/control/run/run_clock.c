@@ -31,9 +31,13 @@ enum rc timer_start(struct context *ctx, const char *kind, const struct id *subj
     return timers_set(ctx->db, &timer, ctx->err);
 }
 
-int64_t reminder_due_us(const struct context *ctx, int64_t since_us, int64_t period_us)
+enum rc reminder_start(struct context *ctx, const struct reminder *reminder)
 {
-    return since_us + ((ctx->now_us - since_us) / period_us + 1) * period_us;
+    const int64_t since_us = reminder->since_us, period_us = reminder->period_ms * US_PER_MS;
+    if (period_us == 0)
+        return RC_OK;
+    int64_t due_us = since_us + ((ctx->now_us - since_us) / period_us + 1) * period_us;
+    return timer_start(ctx, reminder->kind, reminder->subject, due_us);
 }
 
 enum rc run_clock_set(struct context *ctx, const struct run_row *run, const char *kind,

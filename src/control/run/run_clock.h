@@ -44,6 +44,14 @@ bool run_clock_is(const char *timer_kind);
 /* Any timer, of any subject. */
 MUST_USE enum rc timer_start(struct context *ctx, const char *kind, const struct id *subject,
                              int64_t due_us);
-/* The end of the reminder period that contains now. */
-int64_t reminder_due_us(const struct context *ctx, int64_t since_us, int64_t period_us);
+
+/* Reminders of what waits for a person: one at the end of each period. */
+struct reminder {
+    const char *kind; /* Of its timer. */
+    const struct id *subject;
+    int64_t since_us;  /* When the wait began. */
+    int64_t period_ms; /* 0: there are none. */
+};
+/* Starts the timer of the next one.  Periods that passed while no server ran are skipped. */
+MUST_USE enum rc reminder_start(struct context *ctx, const struct reminder *reminder);
 #endif

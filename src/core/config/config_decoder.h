@@ -36,7 +36,12 @@ typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object,
 
 struct repo_config config_default(void);
 
+/* `forge` and `api`; after `url`. */
+void config_forge(struct fields *fields, struct repo_config *config);
+
 /* Sections. */
+/* After `forge`. */
+MUST_USE enum rc config_decode_credentials(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
 /* An entry of agent.fallback; after the rest of agent. */
 MUST_USE enum rc config_decode_fallback(struct decoder *decoder, const struct js *object,
@@ -47,6 +52,9 @@ MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *o
                                      const char *path);
 void config_add_rules_judge(struct repo_config *config); /* Unless it is there. */
 MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_intake(struct decoder *decoder, const struct js *object);
+/* After the timeouts, and before `verify`. */
+MUST_USE enum rc config_decode_train(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
                                     const char *path);

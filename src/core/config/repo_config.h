@@ -4,11 +4,12 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_steps.c.
+ * config_forge.c, config_intake.c, config_steps.c, config_train.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
+#include "core/pr/intake.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -53,6 +54,13 @@ enum adapter {
 };
 /* The prompt's file is always there; by default it comes on stdin too. */
 enum prompt_way { PROMPT_STDIN, PROMPT_FILE };
+/* Who merges what is ready. */
+enum train_use {
+    TRAIN_USE_DROVER,
+    TRAIN_USE_AUTO,  /* The forge, once it may. */
+    TRAIN_USE_QUEUE, /* The forge's own merge queue. */
+    TRAIN_USE_OFF,
+};
 /* Two runs that mean to change the same files. */
 enum overlap_rule { OVERLAP_ALLOW, OVERLAP_WARN, OVERLAP_SERIALIZE };
 
@@ -144,11 +152,21 @@ struct judge_config {
     } model;
 };
 
+/* A program that a forge knows: it makes tokens for one repository from a key. */
+struct app_config {
+    const char *id;       /* NULL: there is none. */
+    const char *key_file; /* On the server's machine. */
+    int64_t installation; /* 0: looked up for the repository. */
+};
+
 struct repo_config {
     const char *url;
     const char *forge; /* "local" */
+    const char *api;   /* Base of the forge's API; NULL: follows from the address. */
     const char *default_branch;
-    const char *forge_credential; /* `credentials: {forge: NAME}`, or NULL */
+    const char *forge_credential;    /* `credentials: {forge: NAME}`, or NULL */
+    const char *reviewer_credential; /* `credentials: {reviewer: NAME}`, or NULL */
+    struct app_config app, reviewer_app;
     struct agent_config agent;
     struct agent_config fallback[CONFIG_FALLBACKS_MAX]; /* When no account of it is free. */
     size_t fallback_count;
@@ -211,7 +229,17 @@ struct repo_config {
             *rules[CONFIG_RULES_MAX + 1]; /* Files of rules; default AGENTS.md, CLAUDE.md, ... */
         bool memory;                      /* true: what earlier runs learned. */
     } prompt;
+    struct {
+        enum train_use use;
+        bool api;          /* `land: api`: the forge merges; else the target is pushed. */
+        bool batch;        /* `verify: batch`; else each position is verified. */
+        int64_t batch_max; /* 8 */
+        int64_t ahead_max; /* 2 */
+        const struct verifier_config *checks; /* NULL: those of `verify`. */
+        size_t check_count;
+    } train;
     struct blueprint blueprint; /* `steps` and `sequence` */
+    struct intake_rules intake; /* Which issues become tasks. */
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */

@@ -20,6 +20,7 @@ static step_run_fn *const functions[STEP_KIND_COUNT] = {
     [STEP_CUSTOM] = step_custom,       [STEP_AGENT] = step_agent,     [STEP_COLLECT] = step_collect,
     [STEP_VERIFY] = step_verify,       [STEP_JUDGE] = step_judge,     [STEP_PUBLISH] = step_publish,
     [STEP_UNPUBLISH] = step_unpublish, [STEP_CLEAN] = step_clean,     [STEP_NOTIFY] = step_notify,
+    [STEP_ISSUE] = step_issue,         [STEP_COMMENT] = step_comment,
 };
 
 step_run_fn *step_function(enum step_kind kind)
@@ -208,10 +209,11 @@ enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct p
 
 struct git step_git(const struct step *step)
 {
-    const char *credential = step->input.config.forge_credential;
+    const char *name = step->input.config.forge_credential;
+    const char *own = name != NULL ? getenv(name) : NULL;
     return (struct git){
         .home = arena_printf(step->arena, "%s/git", step->site->work_dir),
-        .credential = credential != NULL ? getenv(credential) : NULL,
+        .credential = step->token != NULL ? step->token : own,
         .cancel = &step->stop->reason,
         .deadline_us = step->deadline_us,
     };

@@ -36,15 +36,7 @@ static enum rc read_hostile(const char *home, const char *path, struct buf *into
             break;
         at += len + 1;
     }
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        (size_t)status.st_size > into->max_bytes)
-        return RC_NOT_FOUND;
-    char chunk[4096];
-    ssize_t got;
-    while ((got = read(fd, chunk, sizeof chunk)) > 0 && !into->overflow)
-        buf_add(into, chunk, (size_t)got);
-    return got == 0 && !into->overflow ? RC_OK : RC_NOT_FOUND;
+    return fd_read_regular(fd, into);
 }
 
 static const char *in_account(const struct logins *logins, const char *path, struct arena *arena)
