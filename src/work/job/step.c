@@ -140,6 +140,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .title = js_get_str(payload, "title", NULL),
         .description = js_get_str(payload, "description", NULL),
         .issue_number = js_get_int(payload, "issueNumber", 0),
+        .pr_number = js_get_int(payload, "pullRequestNumber", 0),
         .draft = js_get_bool(payload, "draft", false),
         .step = js_get_str(payload, "step", ""),
         .previous = js_get(payload, "previousStepResults"),
