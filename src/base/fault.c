@@ -24,7 +24,7 @@ static const struct {
     {"publish.pushed", true},   {"publish.create", true},    {"publish.created", true},
     {"publish.label", true},    {"publish.reviewers", true}, {"withdraw.push", true},
     {"withdraw.close", true},   {"merge.call", true},        {"merge.called", true},
-    {"close.call", true},
+    {"close.call", true},       {"train.push", true},        {"train.pushed", false},
 };
 
 static void check_listed(const char *name, bool fails)
