@@ -166,7 +166,7 @@ static struct issue_words words_of(const struct call *call)
 
 enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
 {
-    CLEANUP(repo_access_release) struct repo_access repo_access = {.wanted = ACCESS_WRITE};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
     const struct issue_ops *ops = NULL;
     struct issue_words words = words_of(call);
@@ -213,7 +213,7 @@ struct saying {
 
 static enum rc say(struct call *call, struct db *db, struct saying *saying, struct err *err)
 {
-    CLEANUP(repo_access_release) struct repo_access repo_access = {.wanted = ACCESS_WRITE};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
     const struct issue_ops *ops = NULL;
     const char *name = NULL;

@@ -8,20 +8,9 @@ enum { FORGE_SECONDS_MAX = 60 };
 
 void repo_access_release(struct repo_access *repo_access)
 {
+    server_forge_close(&repo_access->server_forge);
     forge_call_release(&repo_access->forge);
-    forge_token_wipe(&repo_access->token);
     js_free(repo_access->document);
-}
-
-/* Without one where the configuration names none, or the variable is one of the workers'. */
-static enum rc get_token(struct repo_access *repo_access, struct err *err)
-{
-    struct git *git = &repo_access->forge.git;
-    enum rc rc = token_source_get(repo_access->config, repo_access->wanted, git,
-                                  &repo_access->token, err);
-    if (rc == RC_OK && repo_access->token.text[0] != '\0')
-        git->credential = repo_access->token.text;
-    return rc;
 }
 
 static enum rc sit_down(struct call *call, struct repo_access *repo_access, struct err *err)
@@ -38,9 +27,15 @@ static enum rc sit_down(struct call *call, struct repo_access *repo_access, stru
         .home = arena_printf(arena, "%s/work/git", call->api->data_dir),
         .cancel = &call->api->stopping,
         .deadline_us = clock_mono_us() + FORGE_SECONDS_MAX * US_PER_SECOND};
-    repo_access->forge.api = repo_access->config->api;
     rc = git_home_make(repo_access->forge.git.home, err);
-    return rc == RC_OK ? get_token(repo_access, err) : rc;
+    if (rc != RC_OK)
+        return rc;
+    /* The role of the caller has been checked: what it may do here may write. */
+    const struct server_forge_wish wish = {.config = repo_access->config,
+                                           .repository = repo_access->repository.name,
+                                           .access = ACCESS_WRITE};
+    return server_forge_open(&repo_access->server_forge, call->api, &wish, arena,
+                             &repo_access->forge, err);
 }
 
 enum rc repo_access_open(struct call *call, struct db *db, const char *name,

@@ -146,7 +146,7 @@ static enum rc find_tree(struct call *call, struct db *db, const struct id *run_
 static enum rc merge_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
                               char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
-    CLEANUP(repo_access_release) struct repo_access repo_access = {.wanted = ACCESS_WRITE};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     const char *tree = NULL;
     enum rc rc = repo_access_open_id(call, db, &row->repository_id, &repo_access, err);
     if (rc == RC_OK)
@@ -213,7 +213,7 @@ enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err
 static enum rc close_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
                               struct err *err)
 {
-    CLEANUP(repo_access_release) struct repo_access repo_access = {.wanted = ACCESS_WRITE};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     enum rc rc = repo_access_open_id(call, db, &row->repository_id, &repo_access, err);
     if (rc != RC_OK)
         return rc;
