@@ -78,6 +78,14 @@ API_QUERY(api_pull_request_get);
 API_QUERY(api_pull_request_merge);
 API_QUERY(api_pull_request_close);
 
+/* webhooks.c */
+API_BUILD(api_webhook_prepare);
+API_QUERY(api_webhook);
+
+/* syncs.c */
+API_QUERY(api_delivery_list);
+API_QUERY(api_sync_list);
+
 /* issues.c */
 API_QUERY(api_issue_list);
 API_QUERY(api_issue_get);

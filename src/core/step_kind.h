@@ -27,6 +27,7 @@ enum step_kind {
     STEP_UNPUBLISH, /* Takes back what a publish has pushed. */
     STEP_CLEAN,
     STEP_NOTIFY,
+    STEP_SYNC, /* Asks a forge what has changed: control/pr/sync.h */
     STEP_KIND_COUNT
 };
 

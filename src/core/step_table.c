@@ -194,9 +194,18 @@ static const struct report_field clean_fields[] = {
     {"keptTree", KIND_PATH, .required = OPTIONAL},
 };
 
+static const struct report_field sync_fields[] = {
+    {"reportSha256", KIND_SHA256, .required = REQUIRED},
+};
+
 /* ---- rows ---- */
 
-enum { SPARE_MS = 5 * 60 * 1000, CLEAN_MS = 10 * 60 * 1000, NOTIFY_MS = 2 * 60 * 1000 };
+enum {
+    SPARE_MS = 5 * 60 * 1000,
+    CLEAN_MS = 10 * 60 * 1000,
+    NOTIFY_MS = 2 * 60 * 1000,
+    SYNC_MS = 5 * 60 * 1000
+};
 
 #define NAMED(text)    .name = (text), .queue = STEP_QUEUE_PREFIX text
 #define RESULT(fields) &(const struct report_shape)REPORT_SHAPE(fields)
@@ -367,6 +376,18 @@ static const struct step_row table[] = {
         .dependency = DEPENDS_ON_CHANNEL,
         .class = CLASS_SHORT,
         .preference = 120,
+        .bare = true,
+    },
+    {
+        .kind = STEP_SYNC,
+        NAMED("sync"),
+        .attempts = 3,
+        .time_ms = SYNC_MS,
+        .failure = "sync_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(sync_fields),
+        .class = CLASS_SHORT,
+        .preference = 25,
         .bare = true,
     },
 };

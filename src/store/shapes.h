@@ -12,5 +12,6 @@ extern const struct shape account_shape, approval_shape, attempt_shape, event_sh
     queue_level_shape, repository_shape, request_shape, run_shape, saga_shape, saga_step_shape,
     schedule_shape, sink_shape, sink_dead_letter_shape, subscription_shape, task_shape, token_shape,
     verification_shape, worker_shape;
+extern const struct shape delivery_shape, sync_shape;
 extern const struct shape breaker_stored_shape; /* Its rows are made in breakers.c. */
 #endif

@@ -12,6 +12,7 @@
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
+ *   webhook, sync: config_webhook.c
  */
 #include "core/config/repo_config.h"
 #include "base/clock.h"
@@ -80,6 +81,7 @@ struct repo_config config_default(void)
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
                    .memory = true},
+        .sync = {.poll_ms = CONFIG_MINUTE_MS, .recover_ms = 10 * CONFIG_MINUTE_MS},
     };
 }
 
@@ -307,6 +309,7 @@ bool branch_name_valid(const char *name)
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
     const struct js *credentials, *plan, *steps, *sequence, *candidates;
+    const struct js *webhook, *sync;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -349,6 +352,8 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "prompt", FIELD_OPTIONAL, &sections->prompt);
     fields_object(&fields, "credentials", FIELD_OPTIONAL, &sections->credentials);
     fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
+    fields_object(&fields, "webhook", FIELD_OPTIONAL, &sections->webhook);
+    fields_object(&fields, "sync", FIELD_OPTIONAL, &sections->sync);
     fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
     fields_strings(&fields, "sequence", FIELD_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
                    &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
@@ -362,10 +367,11 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         const struct js *object;
         decode_fn *decode;
     } objects[] = {
-        {sections->agent, config_decode_agent},   {sections->credentials, decode_credentials},
-        {sections->policy, config_decode_policy}, {sections->limits, decode_limits},
-        {sections->timeouts, decode_timeouts},    {sections->retries, decode_retries},
-        {sections->prompt, decode_prompt},        {sections->plan, config_decode_plan},
+        {sections->agent, config_decode_agent},     {sections->credentials, decode_credentials},
+        {sections->policy, config_decode_policy},   {sections->limits, decode_limits},
+        {sections->timeouts, decode_timeouts},      {sections->retries, decode_retries},
+        {sections->prompt, decode_prompt},          {sections->plan, config_decode_plan},
+        {sections->webhook, config_decode_webhook}, {sections->sync, config_decode_sync},
     };
     const struct {
         const struct js *array;

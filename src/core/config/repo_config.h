@@ -9,6 +9,7 @@
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
+#include "core/pr/sync_mode.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -212,6 +213,10 @@ struct repo_config {
         bool memory;                      /* true: what earlier runs learned. */
     } prompt;
     struct blueprint blueprint; /* `steps` and `sequence` */
+    struct {
+        const char *secret, *old_secret; /* Names of variables of the server, or NULL. */
+    } webhook;
+    struct sync_pauses sync; /* 1 min and 10 min */
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */
