@@ -523,14 +523,40 @@ void api_job_fail_answer(struct call *call, struct command *command)
     answer_reports(call, "jobs", &report, WITH_STATE);
 }
 
+static enum rc read_release(const struct js *item, size_t index, struct job_ref *ref,
+                            struct job_wait *wait, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct fields fields;
+    int64_t wait_ms = 0;
+    fields_open(&fields, item, item_path(path, "jobs", index), err);
+    fields_job_ref(&fields, ref);
+    fields_int(&fields, "waitMs", FIELD_OPTIONAL, &(struct field_range){0, JOB_PUT_OFF_MS_MAX},
+               &wait_ms);
+    fields_string(&fields, "code", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 100},
+                  &wait->code);
+    fields_string(&fields, "message", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 4096},
+                  &wait->message);
+    wait->wait_us = wait_ms * US_PER_MS;
+    return fields_close(&fields);
+}
+
 enum rc api_job_release(struct call *call, struct err *err)
 {
     struct cmd_release *cmd = cmd_release_new();
     call_own(call, &cmd->base);
     const struct js *items = NULL;
     enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_ref *refs = arena_array(&cmd->base.arena, js_count(items), sizeof *refs);
+    struct job_wait *waits = arena_array(&cmd->base.arena, js_count(items), sizeof *waits);
+    cmd->leases = refs;
+    cmd->waits = waits;
     cmd->count = js_count(items);
-    return rc == RC_OK ? read_refs(items, "jobs", &cmd->base.arena, &cmd->leases, err) : rc;
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = read_release(js_at(items, i), i, &refs[i], &waits[i], err);
+    return rc;
 }
 
 void api_job_release_answer(struct call *call, struct command *command)

@@ -103,6 +103,8 @@ static const struct route routes[] = {
     {HTTP_POST, WORK, "/v1/jobs/fail", COMMAND(api_job_fail)},
     {HTTP_POST, WORK, "/v1/jobs/release", COMMAND(api_job_release)},
     {HTTP_POST, WORK, "/v1/jobs/run-token", QUERY(api_job_run_token), .body = BODY_JSON},
+    {HTTP_POST, WORK, "/v1/jobs/forge-access", QUERY(api_job_forge_access), .body = BODY_JSON,
+     .slow = true},
     {HTTP_GET, WORK, "/v1/jobs/{id}/messages", .kind = ROUTE_COMMAND, .build = api_job_messages,
      .answer = api_job_messages_answer},
     {HTTP_GET, VIEW, "/v1/jobs", QUERY(api_job_list)},

@@ -1,14 +1,47 @@
 #include "control/hooks.h"
+#include "base/log.h"
 #include "control/admit/admit.h"
 #include "control/messaging/sagas.h"
+#include "control/pr/repo_jobs.h"
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
 #include "control/run/run_jobs.h"
 #include "core/run/retry_rule.h"
 
+/* ---- jobs about a repository ---- */
+
+/* What follows from their end, by the kind of their step.  A row each. */
+static const struct repo_job_row repo_job_rows[] = {};
+static const struct repo_job_table repo_jobs = {repo_job_rows, COUNT_OF(repo_job_rows)};
+
+static enum rc check_result(struct context *ctx, const struct job_row *job, struct str result,
+                            void **ret_checked)
+{
+    enum rc rc = repo_job_is(job) ? repo_job_check_result(ctx, job, result) : RC_OK;
+    return rc == RC_OK ? run_job_check_result(ctx, job, result, ret_checked) : rc;
+}
+
+static enum rc refused(struct context *ctx, const struct job_row *job, const struct err *why)
+{
+    if (!repo_job_is(job))
+        return pipeline_refused(ctx, job, why);
+    LOG(LOG_WARN, "the result of a step was refused", LOG_STR("step", job->type),
+        LOG_STR("jobId", job->id.text), LOG_STR("worker", job->worker),
+        LOG_STR("field", why->field), LOG_STR("error", why->text));
+    return RC_OK;
+}
+
+static enum rc completed(struct context *ctx, const struct job_row *job, void *checked)
+{
+    return repo_job_is(job) ? repo_job_completed(ctx, &repo_jobs, job)
+                            : run_job_completed(ctx, job, checked);
+}
+
 static enum rc job_settled(struct context *ctx, const struct job_row *job)
 {
     enum rc rc = saga_job_settled(ctx, job);
+    if (rc == RC_OK && repo_job_is(job))
+        return repo_job_settled(ctx, &repo_jobs, job);
     return rc == RC_OK ? notify_job_settled(ctx, job) : rc;
 }
 
@@ -20,10 +53,10 @@ static const struct job_hooks job_hooks = {
     .retry = retry_of_step,
     .orders = run_job_orders,
     .broken = stop_failed,
-    .check_result = run_job_check_result,
+    .check_result = check_result,
     .checked_free = run_job_checked_free,
-    .refused = pipeline_refused,
-    .completed = run_job_completed,
+    .refused = refused,
+    .completed = completed,
     .failed = pipeline_failed,
     .released = pipeline_released,
     .settled = job_settled,

@@ -342,6 +342,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 110,
         .finishes = true,
+        .writes = true,
     },
     {
         .kind = STEP_UNPUBLISH,
@@ -354,6 +355,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 20,
         .finishes = true,
+        .writes = true,
     },
     {
         .kind = STEP_CLEAN,

@@ -1,16 +1,15 @@
 /*
  * hosted.h - forges that are servers: what GitHub, GitLab and Gitea share.
  *
- * A hosted forge is git over HTTP and an API.  Branches, fences and snapshots are refs, pushed as
- * to any other origin (forge_push); pull requests are made by the API.  hosted.c has the order of
- * things and what is found again after a crash; each forge brings the calls of its API (struct
- * host_ops).
+ * A hosted forge is git over HTTP and an API.  Branches and fences are refs, pushed as to any other
+ * origin (forge_push); pull requests are made by the API.  hosted.c has the order of things and what
+ * is found again after a crash; each forge brings the calls of its API (struct host_ops).
  *
  *   open_pr:  commit (the same at every try) -> read fence and branch -> may_go_on -> push both
  *             with the values that were read -> find the pull request of the branch, by anyone, in
  *             any state -> create it -> labels, reviewers
- *   withdraw: move the fence -> close the pull request that the run has opened -> delete the branch
- *             if its last commit is the run's, both by git with the expected value
+ *   withdraw: move the fence and delete the branch, if its last commit is the run's, in one push
+ *             with the values that were read -> close the pull request that the run has opened
  *   merge:    read it -> merged already: RC_OK -> compare head and tree -> the API merges at that
  *             head
  */

@@ -16,7 +16,7 @@
 #include "store/artifacts.h"
 #include <string.h>
 
-enum { QUEUES_BYTES_MAX = 4096 };
+enum { QUEUES_BYTES_MAX = 4096, FORGE_CALL_MS = 30000 };
 
 static struct port_local *local(struct port *port)
 {
@@ -185,6 +185,21 @@ static enum rc local_release(struct port *port, const struct port_ref *lease, st
     return answered(rc, cmd->answers, err);
 }
 
+static enum rc local_put_off(struct port *port, const struct port_ref *lease,
+                             const struct port_wait *wait, struct err *err)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_ref ref = {.id = lease->id, .epoch = lease->epoch};
+    struct job_wait until = {
+        .wait_us = wait->ms * US_PER_MS, .code = wait->code, .message = wait->message};
+    cmd->leases = &ref;
+    cmd->waits = &until;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
 /* Completes, and leases the next job in the same commit: most often the run's next step. */
 static enum rc call_with_next(struct port *port, struct command *complete, struct port_next *next,
                               struct err *err)
@@ -266,6 +281,24 @@ static enum rc local_run_token(struct port *port, const struct port_ref *lease,
     return RC_OK;
 }
 
+/* The lease is not checked for a token, as above. */
+static enum rc local_forge_access(struct port *port, const struct port_ref *lease,
+                                  const struct port_forge_request *request,
+                                  struct port_forge_answer *ret_answer, struct err *err)
+{
+    (void)port;
+    (void)lease;
+    struct git how = {.deadline_us = clock_mono_us() + FORGE_CALL_MS * US_PER_MS};
+    struct port_forge_answer answer = {.calls = request->want};
+    enum rc rc = RC_OK;
+    if (request->token)
+        rc = token_source_get(request->config, request->access, &how, &answer.token, err);
+    if (rc == RC_OK)
+        *ret_answer = answer;
+    forge_token_wipe(&answer.token);
+    return rc;
+}
+
 static enum rc local_breaker_ask(struct port *port, const char *name,
                                  struct port_verdict *ret_verdict, struct err *err)
 {
@@ -339,10 +372,12 @@ static const struct port_ops local_ops = {
     .complete = local_complete,
     .fail = local_fail,
     .release = local_release,
+    .put_off = local_put_off,
     .artifact_put = local_artifact_put,
     .artifact_put_file = local_artifact_put_file,
     .artifact_get = local_artifact_get,
     .run_token = local_run_token,
+    .forge_access = local_forge_access,
     .breaker_ask = local_breaker_ask,
     .breaker_report = local_breaker_report,
     .announce = local_announce,

@@ -4,14 +4,18 @@
 #include "work/job_run.h"
 #include "base/log.h"
 #include "core/text/redact.h"
+#include "work/job/repo_step.h"
 #include "work/job/report.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
 #include "work/tree/mirror.h"
 #include <assert.h>
 
-/* A step may use this much beyond the run's deadline, to report its end. */
-enum { AFTER_DEADLINE_MS = 30000 };
+enum {
+    AFTER_DEADLINE_MS = 30000, /* A step may use this much beyond the run's deadline, to report. */
+    WAIT_MS_MIN = 1000,
+    WAIT_MS_MAX = 2 * 3600 * 1000, /* A forge's window is an hour. */
+};
 
 struct work {
     const struct job_run *job_run;
@@ -75,6 +79,7 @@ static enum rc perform(struct work *work, struct err *err)
     if (!job_run->may_begin(job_run->ctx, step, work->row))
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
     rc = work->run(step, err);
+    step_forge_close(step);
     if (rc == RC_IO && !work->row->bare && text_same(err->code, "GIT_FAILED") &&
         !text_same(step->failure.code, "repository_unreachable"))
         mirror_examine(step);
@@ -103,6 +108,19 @@ static struct port_failure failure_of(const struct work *work, enum rc rc, const
                                  .retryable = retry_may_help(rc)};
 }
 
+/* The forge's rate limit is no failure of the step: it waits. */
+static struct step_report put_off(const struct work *work, const struct err *err)
+{
+    int64_t ms = err->retry_ms < WAIT_MS_MIN ? WAIT_MS_MIN : err->retry_ms;
+    const char *message = work->step.failure.message;
+    return (struct step_report){
+        .kind = STEP_PUT_OFF,
+        .wait = {.ms = ms < WAIT_MS_MAX ? ms : WAIT_MS_MAX,
+                 .code = "forge_limit",
+                 .message = message != NULL ? message : err->text},
+    };
+}
+
 /* The table of job_run.h. */
 static struct step_report report_of(const struct work *work, enum rc rc, const struct err *err)
 {
@@ -126,6 +144,8 @@ static struct step_report report_of(const struct work *work, enum rc rc, const s
     case STOP_LOST:
         break;
     }
+    if (rc == RC_LIMIT && text_same(err->code, "FORGE_LIMIT"))
+        return put_off(work, err);
     return (struct step_report){.kind = STEP_FAILED, .failure = failure_of(work, rc, err)};
 }
 
@@ -138,14 +158,17 @@ static void log_report(const struct work *work, const struct step_report *report
         [STEP_COMPLETED] = {LOG_DEBUG, "step done"},
         [STEP_FAILED] = {LOG_WARN, "step failed"},
         [STEP_RELEASED] = {LOG_INFO, "step given back"},
+        [STEP_PUT_OFF] = {LOG_INFO, "step given back until the forge's rate limit allows it"},
         [STEP_DISCARDED] = {LOG_WARN, "lease lost: the work of a step is discarded"},
     };
     const struct port_failure *failure = &report->failure;
+    bool waits = report->kind == STEP_PUT_OFF;
     LOG(lines[report->kind].level, lines[report->kind].text,
         LOG_STR("step", work->job_run->job->type), LOG_STR("jobId", work->job_run->job->id.text),
         LOG_STR("runId", work->step.input.run_id.text),
         LOG_INT("durationMs", (clock_mono_us() - work->begin_us) / US_PER_MS),
-        LOG_STR("code", failure->code), LOG_STR("error", failure->message));
+        LOG_STR("code", waits ? report->wait.code : failure->code),
+        LOG_STR("error", waits ? report->wait.message : failure->message));
 }
 
 /* A job whose result the server refuses must not be retried for ever. */

@@ -16,7 +16,9 @@
 struct repo_job {
     enum step_kind kind;
     const struct repository_row *repository;
-    const char *dedup_key;                      /* One such job at a time; or NULL. */
+    /* One such job waits at a time, and one is worked on; or NULL.  One that is asked for while
+       another is worked on runs after it: what that one has read may be old. */
+    const char *dedup_key;
     int64_t delay_ms;                           /* Ready after that. */
     int64_t priority;                           /* 0: PRIORITY_NORMAL */
     void (*write)(struct jw *jw, const void *); /* Its further members; or NULL. */
@@ -26,12 +28,35 @@ struct repo_job {
 MUST_USE enum rc repo_job_enqueue(struct context *ctx, const struct repo_job *job,
                                   struct id *ret_job_id);
 
-/* Of a job that such a job was made for: its payload's members, checked.  RC_CORRUPT. */
-MUST_USE enum rc repo_job_owner(struct context *ctx, const struct job_row *job,
-                                struct repository_row *ret_repository, struct js **ret_payload);
-
-/* A job of one of these steps completed, failed for good, or was settled: for control/hooks.c. */
-MUST_USE enum rc repo_job_completed(struct context *ctx, const struct job_row *job);
-MUST_USE enum rc repo_job_failed(struct context *ctx, const struct job_row *job, const char *code,
-                                 const char *message);
+/* A job of one of these steps that has ended, for the function of its kind in control/hooks.c. */
+struct repo_job_end {
+    const struct job_row *job;
+    const struct repository_row *repository; /* Also one that was removed since: check the flag. */
+    const struct js *payload;
+    const struct js *result; /* NULL: it failed for good. */
+    const char *code;        /* Then: why. */
+    const char *message;
+};
+typedef enum rc repo_job_fn(struct context *ctx, const struct repo_job_end *end);
+struct repo_job_row {
+    enum step_kind kind;
+    repo_job_fn *completed;
+    repo_job_fn *failed; /* Not when it is tried again; NULL: nothing is to be done. */
+};
+struct repo_job_table {
+    const struct repo_job_row *rows;
+    size_t count;
+};
+/* Is it a job of such a step? */
+bool repo_job_is(const struct job_row *job);
+/* RC_INVALID: the result lacks what its step always reports, or has it in another form. */
+MUST_USE enum rc repo_job_check_result(struct context *ctx, const struct job_row *job,
+                                       struct str result);
+/* It completed: calls the function of its kind.  One that fails is logged, and changes nothing: the
+   repository is looked at again in time. */
+MUST_USE enum rc repo_job_completed(struct context *ctx, const struct repo_job_table *table,
+                                    const struct job_row *job);
+/* It is settled in any way: its key is free, and one that failed for good is told. */
+MUST_USE enum rc repo_job_settled(struct context *ctx, const struct repo_job_table *table,
+                                  const struct job_row *job);
 #endif

@@ -85,8 +85,9 @@ static enum rc report(struct context *ctx, struct job_row *job, const struct job
 struct reporting {
     const struct command *command;
     const void *what; /* Of a failure its struct job_failed, of a release its struct job_ref. */
-    struct job_done *done; /* Of a completion, */
-    bool follows;          /* with following jobs. */
+    const struct job_wait *wait; /* Of a release; or NULL. */
+    struct job_done *done;       /* Of a completion, */
+    bool follows;                /* with following jobs. */
     struct job_answer *answer;
     struct job_row job; /* As it was loaded. */
 };
@@ -294,16 +295,28 @@ static enum rc release_loaded(struct context *ctx, void *subject, const struct f
     const struct job_ref *ref = reporting->what;
     struct job_row job = reporting->job;
     bool settled;
+    const struct job_wait *wait = reporting->wait;
     struct settlement settlement = {
-        .event = JOB_EV_RELEASE, .epoch = ref->epoch, .owner = reporting->command->principal};
+        .event = JOB_EV_RELEASE,
+        .epoch = ref->epoch,
+        .owner = reporting->command->principal,
+        .code = wait != NULL ? wait->code : NULL,
+        .message = wait != NULL ? wait->message : NULL,
+    };
     enum rc rc = report(ctx, &job, ref, &settlement, reporting->answer, &settled);
+    if (rc == RC_OK && settled && wait != NULL && wait->wait_us > 0)
+        rc = settle_hold(ctx, &job, ctx->now_us + wait->wait_us);
     return rc == RC_OK && settled ? ctx->hooks->jobs->released(ctx, &job) : rc;
 }
 
-static enum rc release_one(struct context *ctx, const struct command *command,
-                           const struct job_ref *ref, struct job_answer *answer)
+static enum rc release_one(struct context *ctx, const struct cmd_release *cmd, size_t i)
 {
-    struct reporting reporting = {.command = command, .what = ref, .answer = answer};
+    const struct job_ref *ref = &cmd->leases[i];
+    struct job_answer *answer = &cmd->answers[i];
+    struct reporting reporting = {.command = &cmd->base,
+                                  .what = ref,
+                                  .wait = cmd->waits != NULL ? &cmd->waits[i] : NULL,
+                                  .answer = answer};
     bool found;
     enum rc rc = load(ctx, ref, &reporting.job, answer, &found);
     return rc == RC_OK && found ? take_report(ctx, &reporting, release_loaded) : rc;
@@ -342,7 +355,7 @@ static enum rc apply_release(struct context *ctx, struct command *command)
     cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = release_one(ctx, command, &cmd->leases[i], &cmd->answers[i]);
+        rc = release_one(ctx, cmd, i);
     return rc;
 }
 

@@ -37,9 +37,15 @@ struct cmd_fail {
 };
 struct cmd_fail *cmd_fail_new(void);
 
+/* A job that is given back is not to be handed out before then. */
+struct job_wait {
+    int64_t wait_us; /* 0: at once. */
+    const char *code, *message;
+};
 struct cmd_release { /* A worker gives jobs back in good order. */
     struct command base;
     const struct job_ref *leases;
+    const struct job_wait *waits; /* One for each, or NULL. */
     size_t count;
     struct job_answer *answers;
 };

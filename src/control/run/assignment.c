@@ -268,13 +268,12 @@ static struct str host_of(const char *url)
 }
 
 /* Forges fail by the host.  A path fails by itself: a missing one does not affect others. */
-static const char *forge_name(struct context *ctx, const struct flow *flow,
-                              const struct repo_config *config)
+const char *forge_dependency(const char *url, const char *repository, struct arena *arena)
 {
-    struct str host = host_of(config->url);
+    struct str host = host_of(url);
     if (host.len > 0)
-        return arena_printf(ctx->arena, "forge:%.*s", (int)host.len, host.at);
-    return arena_printf(ctx->arena, "forge:local/%s", flow->task.repository);
+        return arena_printf(arena, "forge:%.*s", (int)host.len, host.at);
+    return arena_printf(arena, "forge:local/%s", repository);
 }
 
 static const char *service_name(struct context *ctx, const char *kind, const char *url)
@@ -292,7 +291,7 @@ static const char *dependency_name(struct context *ctx, const struct flow *flow,
     const char *url = step->custom != NULL ? step->custom->url : NULL;
     switch (step_row(step->kind)->dependency) {
     case DEPENDS_ON_FORGE:
-        return forge_name(ctx, flow, config);
+        return forge_dependency(config->url, flow->task.repository, ctx->arena);
     case DEPENDS_ON_AGENT:
         return remote ? service_name(ctx, "remote", config->agent.remote.url) : "";
     case DEPENDS_ON_URL:

@@ -39,4 +39,7 @@ MUST_USE enum rc assignment_enqueue(struct context *ctx, struct flow *flow, enum
 /* The same for one of the repository's own steps. */
 MUST_USE enum rc assignment_enqueue_custom(struct context *ctx, struct flow *flow,
                                            const struct custom_step *custom);
+
+/* The name of the breaker of a repository's forge: by its host, or by itself on this machine. */
+const char *forge_dependency(const char *url, const char *repository, struct arena *arena);
 #endif

@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "forge/token_source.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,6 +77,31 @@ struct port_failure {
     bool policy; /* Policy or security: never retried. */
 };
 
+/* Why a job is given back until later. */
+struct port_wait {
+    int64_t ms;
+    const char *code, *message;
+};
+
+/* What a step asks for before and while it calls its repository's forge. */
+struct port_forge_request {
+    const struct repo_config *config; /* The step's; another process has its own copy. */
+    const char *repository;
+    enum forge_access access;
+    bool token; /* A token is wanted. */
+    /* Calls of its API, in blocks: the governor of the forge's quota (control/pr/governor.h). */
+    const char *host, *resource; /* NULL: this is not about calls. */
+    int64_t want;                /* So many more; 0: none. */
+    int64_t used, back;          /* Of what was granted: made since the last time; unused. */
+    const struct forge_limit_seen *seen; /* What the forge said last; or NULL. */
+};
+struct port_forge_answer {
+    struct forge_token token; /* "": the server has none, the worker's own is used. */
+    int64_t calls;            /* Granted; 0 when some were wanted: */
+    int64_t retry_ms;         /* not before that. */
+    char why[ERR_TEXT_MAX];   /* For people. */
+};
+
 /* What a circuit breaker of the server answers before an outgoing call. */
 struct port_verdict {
     bool allowed;
@@ -132,6 +158,9 @@ struct port_ops {
                     const struct port_failure *failure, struct err *err);
     /* Gives a job back in an orderly way (shutdown): no attempt, no loss is counted. */
     enum rc (*release)(struct port *port, const struct port_ref *lease, struct err *err);
+    /* Gives it back, to be handed out again after that time: no attempt, no loss is counted. */
+    enum rc (*put_off)(struct port *port, const struct port_ref *lease,
+                       const struct port_wait *wait, struct err *err);
     /* Stores bytes or a file; the same content is stored once. */
     enum rc (*artifact_put)(struct port *port, struct str bytes, char ret_sha256[65],
                             struct err *err);
@@ -143,6 +172,11 @@ struct port_ops {
        when it ends. */
     enum rc (*run_token)(struct port *port, const struct port_ref *lease, const struct id *run_id,
                          char *to, size_t to_bytes, struct err *err);
+    /* Access to the forge of the repository that this lease works for, and to no other; a token
+       that can write only for a step that writes there.  NULL: this port has none. */
+    enum rc (*forge_access)(struct port *port, const struct port_ref *lease,
+                            const struct port_forge_request *request,
+                            struct port_forge_answer *ret_answer, struct err *err);
     /* Circuit breakers, by name.  A caller that was allowed reports the result. */
     enum rc (*breaker_ask)(struct port *port, const char *name, struct port_verdict *ret_verdict,
                            struct err *err);

@@ -421,6 +421,18 @@ static enum rc http_release(struct port *port, const struct port_ref *lease, str
     return send_report(&exchange, port, &how, err);
 }
 
+static enum rc http_put_off(struct port *port, const struct port_ref *lease,
+                            const struct port_wait *wait, struct err *err)
+{
+    CLEANUP(exchange_release) struct exchange exchange;
+    open_word(&exchange, lease);
+    jw_kint(&exchange.jw, "waitMs", wait->ms);
+    jw_optstr(&exchange.jw, "code", wait->code);
+    jw_optstr(&exchange.jw, "message", wait->message);
+    const struct http_call how = {.path = "/v1/jobs/release", .timeout_ms = CALL_MS};
+    return send_report(&exchange, port, &how, err);
+}
+
 static enum rc http_run_token(struct port *port, const struct port_ref *lease,
                               const struct id *run_id, char *to, size_t to_bytes, struct err *err)
 {
@@ -436,6 +448,65 @@ static enum rc http_run_token(struct port *port, const struct port_ref *lease,
     if (token[0] == '\0' || strlen(token) >= to_bytes)
         return odd_answer(port, err);
     text_copy(to, to_bytes, token);
+    return RC_OK;
+}
+
+/* ---- the forge ---- */
+
+static void write_seen(struct jw *jw, const struct forge_limit_seen *seen)
+{
+    jw_key(jw, "seen");
+    jw_begin(jw, '{');
+    jw_kint(jw, "limit", seen->limit);
+    jw_kint(jw, "remaining", seen->remaining);
+    jw_ktime(jw, "resetAt", seen->reset_us > 0 ? seen->reset_us : 0);
+    jw_kint(jw, "retryMs", seen->retry_ms);
+    jw_kbool(jw, "secondary", seen->secondary);
+    jw_end(jw, '}');
+}
+
+static void write_calls(struct jw *jw, const struct port_forge_request *request)
+{
+    jw_key(jw, "calls");
+    jw_begin(jw, '{');
+    jw_kstr(jw, "host", request->host);
+    jw_kstr(jw, "resource", request->resource);
+    jw_kint(jw, "want", request->want);
+    jw_kint(jw, "used", request->used);
+    jw_kint(jw, "back", request->back);
+    if (request->seen != NULL)
+        write_seen(jw, request->seen);
+    jw_end(jw, '}');
+}
+
+static enum rc http_forge_access(struct port *port, const struct port_ref *lease,
+                                 const struct port_forge_request *wish,
+                                 struct port_forge_answer *ret_answer, struct err *err)
+{
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    write_ref(&exchange.jw, lease);
+    jw_kstr(&exchange.jw, "access", forge_access_name(wish->access));
+    jw_kbool(&exchange.jw, "token", wish->token);
+    if (wish->host != NULL)
+        write_calls(&exchange.jw, wish);
+    const struct http_call how = {.path = "/v1/jobs/forge-access", .timeout_ms = CALL_MS};
+    enum rc rc = exchange_send(&exchange, port, &how, err);
+    if (rc != RC_OK)
+        return rc;
+    struct port_forge_answer answer = {
+        .calls = js_get_int(exchange.tree, "calls", 0),
+        .retry_ms = js_get_int(exchange.tree, "retryAfterMs", 0),
+    };
+    const char *token = js_get_str(exchange.tree, "token", "");
+    const char *expires = js_get_str(exchange.tree, "expiresAt", NULL);
+    if (strlen(token) >= sizeof answer.token.text ||
+        (expires != NULL && !time_parse(expires, &answer.token.expires_us)))
+        return odd_answer(port, err);
+    text_copy(answer.token.text, sizeof answer.token.text, token);
+    text_copy(answer.why, sizeof answer.why, js_get_str(exchange.tree, "why", ""));
+    *ret_answer = answer;
+    forge_token_wipe(&answer.token);
     return RC_OK;
 }
 
@@ -616,10 +687,12 @@ static const struct port_ops http_ops = {
     .complete = http_complete,
     .fail = http_fail,
     .release = http_release,
+    .put_off = http_put_off,
     .artifact_put = http_artifact_put,
     .artifact_put_file = http_artifact_put_file,
     .artifact_get = http_artifact_get,
     .run_token = http_run_token,
+    .forge_access = http_forge_access,
     .breaker_ask = http_breaker_ask,
     .breaker_report = http_breaker_report,
     .announce = http_announce,

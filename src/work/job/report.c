@@ -18,6 +18,8 @@ static enum rc deliver(const struct report_route *route, const struct step_repor
         return port->ops->fail(port, &route->lease, &report->failure, err);
     case STEP_RELEASED:
         return port->ops->release(port, &route->lease, err);
+    case STEP_PUT_OFF:
+        return port->ops->put_off(port, &route->lease, &report->wait, err);
     case STEP_DISCARDED:
         break;
     }

@@ -13,6 +13,7 @@ enum step_end {
     STEP_COMPLETED,
     STEP_FAILED,
     STEP_RELEASED,  /* Given back in an orderly way. */
+    STEP_PUT_OFF,   /* The same, until later. */
     STEP_DISCARDED, /* The lease is lost: nothing is reported. */
 };
 
@@ -20,6 +21,7 @@ struct step_report {
     enum step_end kind;
     struct str result;           /* STEP_COMPLETED */
     struct port_failure failure; /* STEP_FAILED */
+    struct port_wait wait;       /* STEP_PUT_OFF */
 };
 
 struct report_route {

@@ -209,10 +209,11 @@ enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct p
 
 struct git step_git(const struct step *step)
 {
-    const char *credential = step->input.config.forge_credential;
+    const char *name = step->input.config.forge_credential;
+    const char *own = name != NULL ? getenv(name) : NULL;
     return (struct git){
         .home = arena_printf(step->arena, "%s/git", step->site->work_dir),
-        .credential = credential != NULL ? getenv(credential) : NULL,
+        .credential = step->token != NULL ? step->token : own,
         .cancel = &step->stop->reason,
         .deadline_us = step->deadline_us,
     };

@@ -108,6 +108,8 @@ struct step {
     const char *kept_tree;       /* Where a tree is that could not be saved (rescue.h), or NULL. */
     struct port_failure failure; /* Set by step_fail. */
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
+    const char *token;           /* For the repository, from the server (repo_step.h); or NULL. */
+    struct step_forge *forge;    /* repo_step.c's; NULL: no forge was called. */
 };
 
 /* What the worker does for a step: one of the functions at the end.  NULL: workers of drover do not
@@ -127,7 +129,8 @@ void step_place(struct step *step);
 enum rc step_fail(struct step *step, enum rc rc, const struct err *err,
                   struct port_failure failure);
 
-/* git as this step may run it: its stop flag, its deadline, the credential of its repository. */
+/* git as this step may run it: its stop flag, its deadline, the credential of its repository, which
+   step_credential of repo_step.h has got from the server, or which this worker has itself. */
 struct git step_git(const struct step *step);
 int64_t step_left_ms(const struct step *step);
 /* For something that may take own_ms: that, or what is left of the step's time.  At least 1, since

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "forge/forge.h"
 #include "work/agent/attempt.h"
+#include "work/job/repo_step.h"
 #include "work/tree/worktree.h"
 #include <string.h>
 
@@ -48,13 +49,13 @@ static enum rc look(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const struct step_input *input = &step->input;
-    const struct forge_ops *forge = forge_find(input->config.forge);
-    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
+    const struct forge_ops *forge = NULL;
+    CLEANUP(forge_call_release) struct forge_call call = {.gate = NULL};
     struct forge_question question = {.url = input->config.url, .branch = input->branch};
-    enum rc rc = forge != NULL ? forge->look(&call, &question, step->arena, &attempt->found, err)
-                               : err_set(err, RC_INVALID, "UNKNOWN_FORGE",
-                                         "There is no forge %.50s.", input->config.forge);
-    if (rc == RC_OK || rc == RC_CANCELLED)
+    enum rc rc = step_forge_open(step, ACCESS_READ, &call, &forge, err);
+    if (rc == RC_OK)
+        rc = forge->look(&call, &question, step->arena, &attempt->found, err);
+    if (rc == RC_OK || rc == RC_CANCELLED || rc == RC_STALE || rc == RC_LIMIT)
         return rc;
     return step_fail(step, rc == RC_TIMEOUT ? RC_UNREACHABLE : rc, err,
                      (struct port_failure){.code = "collect_failed", .retryable = forge != NULL});

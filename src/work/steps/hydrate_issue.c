@@ -5,6 +5,7 @@
  * its own continues without the issue; one that is nothing but the issue fails, to be retried later
  * when that may help.
  */
+#include "work/job/repo_step.h"
 #include "work/job/retry.h"
 #include "work/steps/hydration.h"
 #include <inttypes.h>
@@ -27,7 +28,11 @@ static enum rc ask_forge(struct step *step, struct issue *ret_issue, struct err 
     enum rc rc = issues_find(input->config.forge, &ops, err);
     if (rc != RC_OK)
         return rc;
-    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
+    const struct forge_ops *forge = NULL;
+    CLEANUP(forge_call_release) struct forge_call call = {.gate = NULL};
+    rc = step_forge_open(step, ACCESS_READ, &call, &forge, err);
+    if (rc != RC_OK)
+        return rc;
     for (int tries = 1;; tries++) {
         rc = ops->get(&call, input->config.url, input->issue_number, step->arena, ret_issue, err);
         if (!retry_may_help(rc) || tries == TRIES_MAX || !wait_a_little(step, tries, &random))
@@ -58,6 +63,8 @@ enum rc hydrate_issue(struct hydration *hydration, struct err *err)
         add_issue(hydration, &issue);
         return RC_OK;
     }
+    if (rc == RC_LIMIT) /* It waits for the forge's limit. */
+        return rc;
     if (!text_empty(input->description))
         return hydration_degrade(hydration, PROMPT_ISSUE, rc, err);
     if (rc == RC_TIMEOUT || rc == RC_CANCELLED)

@@ -8,7 +8,7 @@
 #include "core/event_types.h"
 #include "core/text/prose.h"
 #include "forge/forge.h"
-#include "work/job/step.h"
+#include "work/job/repo_step.h"
 #include "work/tree/worktree.h"
 #include <inttypes.h>
 #include <string.h>
@@ -87,10 +87,7 @@ static void report_request(struct step *step)
 
 static enum rc fail_publish(struct step *step, enum rc rc, const struct err *err)
 {
-    bool retryable = rc != RC_CONFLICT && rc != RC_INVALID && rc != RC_NOT_FOUND &&
-                     rc != RC_UNAUTHORIZED;
-    return step_fail(step, rc, err,
-                     (struct port_failure){.code = "publish_failed", .retryable = retryable});
+    return step_forge_fail(step, rc, err, "publish_failed");
 }
 
 static enum rc check_input(const struct step_input *input, struct err *err)
@@ -136,9 +133,13 @@ static enum rc open_pr(struct step *step, struct forge_pr *ret_pr, struct err *e
     if (rc != RC_OK)
         return rc;
     change.patch = buf_str(&patch);
-    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
+    const struct forge_ops *forge = NULL;
+    CLEANUP(forge_call_release) struct forge_call call = {.gate = NULL};
+    rc = step_forge_open(step, ACCESS_WRITE, &call, &forge, err);
+    if (rc != RC_OK)
+        return fail_publish(step, rc, err);
     report_request(step);
-    rc = forge_find(input->config.forge)->open_pr(&call, &change, step->arena, ret_pr, err);
+    rc = forge->open_pr(&call, &change, step->arena, ret_pr, err);
     worktree_drop(step, change.scratch);
     return rc == RC_OK ? RC_OK : fail_publish(step, rc, err);
 }

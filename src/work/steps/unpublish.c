@@ -4,7 +4,7 @@
  * of the run in any case, so that a publish that is still under way is refused.
  */
 #include "forge/forge.h"
-#include "work/job/step.h"
+#include "work/job/repo_step.h"
 
 static const char *const outcomes[] = {
     [BRANCH_ABSENT] = "absent",
@@ -15,21 +15,19 @@ static const char *const outcomes[] = {
 enum rc step_unpublish(struct step *step, struct err *err)
 {
     const struct step_input *input = &step->input;
-    const struct forge_ops *forge = forge_find(input->config.forge);
-    if (forge == NULL) {
-        enum rc rc = err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.50s.",
-                             input->config.forge);
-        return step_fail(step, rc, err, (struct port_failure){.code = "unpublish_failed"});
-    }
+    const struct forge_ops *forge = NULL;
+    CLEANUP(forge_call_release) struct forge_call call = {.gate = NULL};
+    enum rc rc = step_forge_open(step, ACCESS_WRITE, &call, &forge, err);
+    if (rc != RC_OK)
+        return step_forge_fail(step, rc, err, "unpublish_failed");
     struct forge_withdrawal withdrawal = {
         .url = input->config.url,
         .run_id = input->run_id.text,
         .branch = input->branch,
         .holder = step_holder(step),
     };
-    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     struct forge_withdrawn withdrawn = {.branch = BRANCH_ABSENT};
-    enum rc rc = forge->withdraw(&call, &withdrawal, &withdrawn, err);
+    rc = forge->withdraw(&call, &withdrawal, &withdrawn, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "core/text/redact.h"
 #include "forge/origin_access.h"
+#include "work/job/repo_step.h"
 #include "work/job/step_secrets.h"
 #include "work/tree/mirror.h"
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,12 +94,12 @@ static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
     const char *words = redact_dup(step_secrets(step), err->text, step->arena);
     if (rc == RC_UNAUTHORIZED && name != NULL)
         (void)err_set(err, rc, "GIT_UNAUTHORIZED",
-                      "The repository does not accept the credential in %.100s. Give the worker's "
+                      "The repository does not accept the credential in %.100s. Give the server's "
                       "environment one that may read and push, and retry. %s",
                       name, words);
     else if (rc == RC_UNAUTHORIZED)
         (void)err_set(err, rc, "GIT_UNAUTHORIZED",
-                      "The repository wants a credential: name a variable of the worker's "
+                      "The repository wants a credential: name a variable of the server's "
                       "environment in credentials.forge, and retry. %s",
                       words);
     else {
@@ -117,14 +117,10 @@ static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
 /* Only addresses over HTTP use one. */
 static enum rc check_credential(struct step *step, struct err *err)
 {
-    const char *name = step->input.config.forge_credential;
-    if (name == NULL || !git_over_http(step->input.config.url) || !text_empty(getenv(name)))
-        return RC_OK;
-    enum rc rc = err_set(err, RC_NOT_FOUND, "CREDENTIAL_MISSING",
-                         "The worker's environment has no %.100s, which credentials.forge names. "
-                         "Set it where the worker is started, and retry.",
-                         name);
-    return step_fail(step, rc, err, (struct port_failure){.code = "credential_missing"});
+    enum rc rc = step_credential(step, ACCESS_READ, err);
+    if (rc == RC_OK || rc == RC_STALE || rc == RC_CANCELLED)
+        return rc;
+    return step_forge_fail(step, rc, err, "repository_unreachable");
 }
 
 static enum rc make_mirror(struct step *step, struct err *err)
