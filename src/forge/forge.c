@@ -14,9 +14,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* To add one: its struct forge_ops as in forge/local.c (its API by forge/forge_call.h), declared in
-   forge/forge.h, a row here, and its name in core/config/repo_config.c, schemas/repository.json and
-   docs/CONFIGURATION.md. */
+/* To add one: its struct forge_ops as in forge/local.c (its API by forge/rest.h), declared in
+   forge/forge.h, a row here, and its name in core/config/config_forge.c, schemas/repository.json
+   and docs/CONFIGURATION.md. */
 static const struct forge_ops *const forges[] = {&forge_local};
 
 const struct forge_ops *forge_find(const char *name)

@@ -14,10 +14,15 @@ enum {
     ISSUES_LISTED_MAX = 1000,
 };
 
+/* Members that a forge does not tell are NULL, 0 or empty: intake then trusts nobody by them. */
 struct issue_comment {
     const char *author;
     const char *body;
     int64_t created_us;
+    int64_t id;              /* As the forge numbers them: larger ones are later. */
+    const char *association; /* Of the author, in GitHub's words: OWNER, MEMBER, COLLABORATOR,
+                                CONTRIBUTOR, NONE; NULL: not told. */
+    int64_t updated_us;      /* When its text was changed last; created_us: never. */
 };
 
 struct issue {
@@ -30,6 +35,8 @@ struct issue {
     int64_t created_us, updated_us;
     int64_t comment_count;
     struct issue_comment *comments; /* comment_count of them, oldest first; NULL in listings. */
+    const char *association;        /* Of the author, as above. */
+    struct str assignees;           /* A JSON array of logins; empty: not told. */
 };
 
 /* Text by one author: a new issue (title), a change of its state (state), or a comment. */
@@ -67,8 +74,15 @@ struct issue_ops {
     enum rc (*list)(struct forge_call *call, const char *url, const struct issue_filter *filter,
                     struct arena *arena, struct issue **ret_issues, size_t *ret_count,
                     struct err *err);
+    /* Numbers of the issues that it waits for, of this repository; NULL without CAN_DEPENDENCIES. */
+    enum rc (*blocked_by)(struct forge_call *call, const char *url, int64_t number,
+                          struct arena *arena, int64_t **ret_numbers, size_t *ret_count,
+                          struct err *err);
 };
 extern const struct issue_ops issues_local;
+extern const struct issue_ops issues_github;
+extern const struct issue_ops issues_gitlab;
+extern const struct issue_ops issues_gitea;
 
 /* The issues of the forge of that name.  RC_INVALID: it is not known, or has none. */
 MUST_USE enum rc issues_find(const char *forge, const struct issue_ops **ret_ops, struct err *err);

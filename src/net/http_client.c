@@ -42,6 +42,9 @@ struct transfer {
     bool enough;                      /* on_bytes returned false. */
     const struct http_file *file;     /* What is sent, or NULL. */
     int64_t file_at;
+    struct str once; /* What is sent, but never again. */
+    size_t once_at;
+    struct buf *head; /* or NULL */
     const atomic_int *stop;
     int64_t last_byte_us;
 };
@@ -81,9 +84,10 @@ enum rc http_client_new(const struct http_client_options *options, struct http_c
     client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
                                                                  : CONNECT_TIMEOUT_MS;
     if (token != NULL) {
-        size_t room = strlen(token) + sizeof "Authorization: Bearer ";
+        const char *auth = options->auth != NULL ? options->auth : "Authorization: Bearer ";
+        size_t room = strlen(auth) + strlen(token) + 1;
         client->authorization = mem_alloc(room);
-        (void)snprintf(client->authorization, room, "Authorization: Bearer %s", token);
+        (void)snprintf(client->authorization, room, "%s%s", auth, token);
     }
     *ret_client = client;
     return RC_OK;
@@ -124,6 +128,17 @@ static size_t take_bytes(char *bytes, size_t each, size_t count, void *ctx)
     }
     transfer->enough = !transfer->stream->on_bytes(transfer->stream->ctx, chunk);
     return transfer->enough ? 0 : chunk.len; /* Less than all ends the transfer. */
+}
+
+/* Every line of the head; a status line begins another answer, as after 100 Continue. */
+static size_t take_head(char *bytes, size_t each, size_t count, void *ctx)
+{
+    struct transfer *transfer = ctx;
+    size_t len = each * count;
+    if (len >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
+        buf_clear(transfer->head);
+    buf_add(transfer->head, bytes, len);
+    return len;
 }
 
 static void add_line(struct transfer *transfer, const char *line)
@@ -183,6 +198,11 @@ static enum rc prepare(struct transfer *transfer, const char *path,
     curl->easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
     curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (transfer->head != NULL) {
+        buf_clear(transfer->head);
+        curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head);
+        curl->easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    }
     if (client->socket_path != NULL)
         curl->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
     if (client->loopback) /* A proxy of the environment must not see the token. */
@@ -200,7 +220,7 @@ static enum rc transport_failed(const struct http_client *client, CURLcode code,
     if (code == CURLE_OPERATION_TIMEDOUT && connect_us > 0)
         return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "%s did not answer in time", client->url);
     if (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
-        code == CURLE_PARTIAL_FILE)
+        code == CURLE_PARTIAL_FILE || code == CURLE_SEND_FAIL_REWIND)
         return err_set(err, RC_UNREACHABLE, "CONNECTION_BROKEN", "the connection to %s broke",
                        client->url);
     const char *why = client->curl_error[0] ? client->curl_error : curl->easy_strerror(code);
@@ -241,6 +261,33 @@ static int rewind_bytes(void *ctx, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
+static size_t give_once(char *to, size_t each, size_t count, void *ctx)
+{
+    struct transfer *transfer = ctx;
+    size_t left = transfer->once.len - transfer->once_at;
+    size_t len = each * count < left ? each * count : left;
+    memcpy(to, transfer->once.at + transfer->once_at, len);
+    transfer->once_at += len;
+    return len;
+}
+
+static int refuse_rewind(void *ctx, curl_off_t offset, int origin)
+{
+    const struct transfer *transfer = ctx;
+    bool untouched = origin == SEEK_SET && offset == 0 && transfer->once_at == 0;
+    return untouched ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+static void set_once(CURL *easy, struct transfer *transfer)
+{
+    curl->easy_setopt(easy, CURLOPT_POST, 1L);
+    curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->once.len);
+    curl->easy_setopt(easy, CURLOPT_READFUNCTION, give_once);
+    curl->easy_setopt(easy, CURLOPT_READDATA, transfer);
+    curl->easy_setopt(easy, CURLOPT_SEEKFUNCTION, refuse_rewind);
+    curl->easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
+}
+
 static int look_at_stop(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                         curl_off_t up)
 {
@@ -274,6 +321,8 @@ static void set_method(CURL *easy, const struct http_call *call, struct transfer
 {
     if (call->file != NULL) {
         set_file(easy, transfer);
+    } else if (call->once && call->body.len > 0) {
+        set_once(easy, transfer);
     } else if (call->body.len > 0 || text_same(call->method, "POST")) {
         curl->easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len > 0 ? call->body.at : "");
         curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
@@ -281,10 +330,10 @@ static void set_method(CURL *easy, const struct http_call *call, struct transfer
     curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
-static bool names_type(const struct http_field *headers)
+static bool names(const struct http_field *headers, const char *name)
 {
     for (; headers != NULL && headers->name != NULL; headers++) {
-        if (strcasecmp(headers->name, "Content-Type") == 0)
+        if (strcasecmp(headers->name, name) == 0)
             return true;
     }
     return false;
@@ -305,13 +354,18 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
 {
     buf_clear(body);
     CLEANUP(transfer_release)
-    struct transfer transfer = {
-        .client = client, .body = body, .file = call->file, .stop = call->stop};
-    add_line(&transfer, "Accept: application/json");
+    struct transfer transfer = {.client = client,
+                                .body = body,
+                                .file = call->file,
+                                .once = call->body,
+                                .head = call->head,
+                                .stop = call->stop};
+    if (!names(call->headers, "Accept"))
+        add_line(&transfer, "Accept: application/json");
     /* Without a body the header must be removed: libcurl has a default of its own for POST. */
     if (call->file != NULL)
         add_line(&transfer, "Content-Type: application/octet-stream");
-    else if (!names_type(call->headers))
+    else if (!names(call->headers, "Content-Type"))
         add_line(&transfer,
                  call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
     enum rc rc = prepare(&transfer, call->path, call->headers, err);
@@ -331,7 +385,7 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     if (code != CURLE_OK)
         return transport_failed(client, code, err);
     int status = status_of(client);
-    if (status < 200 || status > 299)
+    if (!call->any_status && (status < 200 || status > 299))
         return refused(client, body, err);
     char *type = NULL;
     curl->easy_getinfo(client->easy, CURLINFO_CONTENT_TYPE, &type);
@@ -387,7 +441,10 @@ enum rc http_client_stream(struct http_client *client, const struct http_stream 
     CLEANUP(buf_release) struct buf refusal;
     buf_init(&refusal, PROBLEM_BYTES_MAX);
     CLEANUP(transfer_release)
-    struct transfer transfer = {.client = client, .body = &refusal, .stream = stream};
+    struct transfer transfer = {.client = client,
+                                .body = stream->refusal != NULL ? stream->refusal : &refusal,
+                                .head = stream->head,
+                                .stream = stream};
     enum rc rc = prepare(&transfer, stream->path, stream->headers, err);
     if (rc != RC_OK)
         return rc;

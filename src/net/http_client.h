@@ -16,10 +16,11 @@
 struct http_client;
 
 struct http_client_options {
-    const char *url;            /* Of the server, in the form of url.h.  Copied. */
-    const char *socket_path;    /* Its unix socket, reached in place of host and port; or NULL. */
-    const char *token;          /* Bearer token, or NULL.  Copied; never printed. */
-    int64_t timeout_ms;         /* Of a whole call; 0: 30 s. */
+    const char *url;         /* Of the server, in the form of url.h.  Copied. */
+    const char *socket_path; /* Its unix socket, reached in place of host and port; or NULL. */
+    const char *token;       /* Or NULL.  Copied; never printed. */
+    const char *auth;   /* How the header with the token begins; NULL: "Authorization: Bearer " */
+    int64_t timeout_ms; /* Of a whole call; 0: 30 s. */
     int64_t connect_timeout_ms; /* 0: 5 s */
 };
 
@@ -41,13 +42,18 @@ struct http_file {
 };
 
 struct http_call {
-    const char *method;               /* GET, POST, PUT, DELETE */
+    const char *method;               /* GET, POST, PUT, PATCH, DELETE */
     const char *path;                 /* "/v1/tasks?limit=5", escaped: see url_add_escaped. */
     const struct http_field *headers; /* or NULL */
     struct str body;                  /* JSON, unless Content-Type is in headers; empty: none */
     const struct http_file *file;     /* Sent instead of a body; or NULL */
     int64_t timeout_ms;               /* 0: the client's */
     const atomic_int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
+    struct buf *head;       /* or NULL; gets the head of the answer: see http_head_field. */
+    bool any_status;        /* Any answer is RC_OK, with its status. */
+    /* A body that may have arrived is not sent again.  Otherwise libcurl does that by itself when a
+       kept connection ends without an answer. */
+    bool once;
 };
 
 struct http_reply {
@@ -63,6 +69,10 @@ struct http_reply {
 MUST_USE enum rc http_client_call(struct http_client *client, const struct http_call *call,
                                   struct buf *body, struct http_reply *ret_answer, struct err *err);
 
+/* The value of a field in a head; at is NULL when there is none.  Of several the first. */
+struct str http_head_field(const struct buf *head, const char *name);
+int http_head_status(const struct buf *head); /* 0: nothing came. */
+
 enum { HTTP_STREAM_TICK_MS = 200 };
 
 /* A GET whose body is read while it arrives: event streams, and what is too large for memory. */
@@ -74,6 +84,8 @@ struct http_stream {
     bool (*on_bytes)(void *ctx, struct str bytes); /* false: enough, RC_OK */
     void (*on_tick)(void *ctx);                    /* At least every tick; or NULL */
     void *ctx;
+    struct buf *head;    /* As of a call. */
+    struct buf *refusal; /* or NULL; gets the body of an answer that is not 2xx. */
 };
 
 /* RC_OK when the server ended the answer properly, or on_bytes returned false. */

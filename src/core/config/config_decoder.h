@@ -36,7 +36,12 @@ typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object,
 
 struct repo_config config_default(void);
 
+/* `forge` and `api`; after `url`. */
+void config_forge(struct fields *fields, struct repo_config *config);
+
 /* Sections. */
+/* After `forge`. */
+MUST_USE enum rc config_decode_credentials(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
 /* An entry of agent.fallback; after the rest of agent. */
 MUST_USE enum rc config_decode_fallback(struct decoder *decoder, const struct js *object,

@@ -1,8 +1,8 @@
 /*
  * repo_config.c - the meaning of a repository's configuration document.
  *
- *   url, forge, defaultBranch
- *   credentials: {forge}
+ *   url, defaultBranch
+ *   forge, api, credentials: config_forge.c
  *   agent:       config_agent.c
  *   candidates:  config_candidates.c
  *   verify, judge, policy: config_checks.c
@@ -86,14 +86,6 @@ struct repo_config config_default(void)
 }
 
 /* ---- the small sections ---- */
-
-static enum rc decode_credentials(struct decoder *decoder, const struct js *object)
-{
-    struct fields fields;
-    fields_open(&fields, object, "credentials", decoder->err);
-    config_variable(&fields, "forge", &decoder->config.forge_credential);
-    return fields_close(&fields);
-}
 
 static enum rc decode_limits(struct decoder *decoder, const struct js *object)
 {
@@ -226,6 +218,17 @@ static bool scp_form_valid(const char *url)
     return *path != '\0' && *path != ':' && *path != '-';
 }
 
+/* Without TLS to this machine alone. */
+static bool loopback_valid(const char *rest)
+{
+    size_t len = strcspn(rest, "/");
+    struct str host = {rest, len};
+    const char *port = memchr(rest, ':', len);
+    if (port != NULL && strspn(port + 1, "0123456789") == len - (size_t)(port + 1 - rest))
+        host.len = (size_t)(port - rest);
+    return str_is(host, "localhost") || str_is(host, "127.0.0.1");
+}
+
 /* What follows the scheme: a host, perhaps a user, but no password. */
 static bool authority_valid(const char *rest)
 {
@@ -247,6 +250,8 @@ static bool url_valid(const char *url)
         return true;
     if (text_starts(url, "https://"))
         return authority_valid(url + strlen("https://"));
+    if (text_starts(url, "http://"))
+        return loopback_valid(url + strlen("http://"));
     if (text_starts(url, "ssh://"))
         return authority_valid(url + strlen("ssh://"));
     return scp_form_valid(url);
@@ -322,20 +327,17 @@ static void decode_url(struct decoder *decoder, struct fields *fields, const cha
     if (*url != NULL && !url_valid(*url))
         fields_fail(fields, "url",
                     "url must be an absolute path, file:///path, https://host/path or ssh, "
-                    "without a password");
+                    "without a password; http:// is for this machine alone");
 }
 
 static enum rc decode_top(struct decoder *decoder, const struct js *document, const char *url_given,
                           struct sections *sections)
 {
-    static const char *const forges[] = {"local", NULL};
     struct repo_config *config = &decoder->config;
-    int forge = 0;
     struct fields fields;
     fields_open(&fields, document, "", decoder->err);
     decode_url(decoder, &fields, url_given);
-    fields_choice(&fields, "forge", FIELD_OPTIONAL, forges, &forge);
-    config->forge = forges[forge];
+    config_forge(&fields, config);
     fields_string(&fields, "defaultBranch", FIELD_OPTIONAL, &(struct field_text){.min = 1},
                   &config->default_branch);
     if (!branch_name_valid(config->default_branch))
@@ -367,11 +369,16 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         const struct js *object;
         decode_fn *decode;
     } objects[] = {
-        {sections->agent, config_decode_agent},     {sections->credentials, decode_credentials},
-        {sections->policy, config_decode_policy},   {sections->limits, decode_limits},
-        {sections->timeouts, decode_timeouts},      {sections->retries, decode_retries},
-        {sections->prompt, decode_prompt},          {sections->plan, config_decode_plan},
-        {sections->webhook, config_decode_webhook}, {sections->sync, config_decode_sync},
+        {sections->agent, config_decode_agent},
+        {sections->credentials, config_decode_credentials},
+        {sections->policy, config_decode_policy},
+        {sections->limits, decode_limits},
+        {sections->timeouts, decode_timeouts},
+        {sections->retries, decode_retries},
+        {sections->prompt, decode_prompt},
+        {sections->plan, config_decode_plan},
+        {sections->webhook, config_decode_webhook},
+        {sections->sync, config_decode_sync},
     };
     const struct {
         const struct js *array;

@@ -4,7 +4,7 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_steps.c.
+ * config_forge.c, config_steps.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
@@ -145,11 +145,21 @@ struct judge_config {
     } model;
 };
 
+/* A program that a forge knows: it makes tokens for one repository from a key. */
+struct app_config {
+    const char *id;       /* NULL: there is none. */
+    const char *key_file; /* On the server's machine. */
+    int64_t installation; /* 0: looked up for the repository. */
+};
+
 struct repo_config {
     const char *url;
     const char *forge; /* "local" */
+    const char *api;   /* Base of the forge's API; NULL: follows from the address. */
     const char *default_branch;
-    const char *forge_credential; /* `credentials: {forge: NAME}`, or NULL */
+    const char *forge_credential;    /* `credentials: {forge: NAME}`, or NULL */
+    const char *reviewer_credential; /* `credentials: {reviewer: NAME}`, or NULL */
+    struct app_config app, reviewer_app;
     struct agent_config agent;
     struct agent_config fallback[CONFIG_FALLBACKS_MAX]; /* When no account of it is free. */
     size_t fallback_count;
