@@ -3,6 +3,7 @@
 #include "control/admit/admit.h"
 #include "control/messaging/sagas.h"
 #include "control/pr/repo_jobs.h"
+#include "control/pr/sync.h"
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
 #include "control/run/run_jobs.h"
@@ -11,7 +12,9 @@
 /* ---- jobs about a repository ---- */
 
 /* What follows from their end, by the kind of their step.  A row each. */
-static const struct repo_job_row repo_job_rows[] = {};
+static const struct repo_job_row repo_job_rows[] = {
+    {STEP_SYNC, sync_completed, sync_failed},
+};
 static const struct repo_job_table repo_jobs = {repo_job_rows, COUNT_OF(repo_job_rows)};
 
 static enum rc check_result(struct context *ctx, const struct job_row *job, struct str result,

@@ -1,4 +1,5 @@
 #include "control/pr/sync.h"
+#include "control/commit/event_body.h"
 #include "control/pr/look.h"
 #include "control/pr/receive.h"
 #include "control/run/effective.h"
