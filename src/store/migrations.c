@@ -688,7 +688,7 @@ static const char *const webhooks[] = {
     " number {int} NOT NULL,"
     " ref {text},"
     " actor {text},"
-    " via {text} NOT NULL CHECK (via = 'webhook' OR via = 'recovered'),"
+    " via {text} NOT NULL," /* webhook, recovered */
     " status {text} NOT NULL CHECK (status = 'applied' OR status = 'ignored'"
     "  OR status = 'invalid' OR status = 'lost'),"
     " detail {text},"

@@ -33,7 +33,7 @@ START_TEST(every_step_has_a_row_in_order_and_what_belongs_to_it)
         ck_assert_ptr_eq(step_find(row->name), row);
         ck_assert_ptr_eq(step_find_queue(row->queue), row->queue != NULL ? row : NULL);
         ck_assert_msg((handlers->done != NULL) == moves, "%s: done", row->name);
-        ck_assert_msg((row->result == NULL) == row->bare, "%s: result", row->name);
+        ck_assert_msg((row->result == NULL) == (row->kind == STEP_NOTIFY), "%s: result", row->name);
         ck_assert_msg(row->place == PLACE_NONE || moves, "%s: place", row->name);
         ck_assert_msg((step_function(row->kind) != NULL) == (row->queue != NULL), "%s", row->name);
         if (row->queue == NULL)
