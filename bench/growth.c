@@ -135,8 +135,8 @@ static struct command *make_submit(const struct hand *hand)
 {
     (void)hand;
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = REPOSITORY;
-    cmd->description = "Something new";
+    cmd->task.repository = REPOSITORY;
+    cmd->task.description = "Something new";
     cmd->base.actor = (struct actor){"user", "bench"};
     return &cmd->base;
 }

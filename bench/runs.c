@@ -70,8 +70,8 @@ static void post(struct runs *runs, struct actor_slot *slot, enum doing doing,
 static void submit(struct runs *runs, struct actor_slot *slot)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = REPOSITORY;
-    cmd->description = "Make the clock run on time";
+    cmd->task.repository = REPOSITORY;
+    cmd->task.description = "Make the clock run on time";
     cmd->base.actor = (struct actor){"user", "bench"};
     runs->sent++;
     post(runs, slot, SUBMITTING, &cmd->base);

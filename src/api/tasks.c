@@ -54,8 +54,8 @@ static enum rc read_channel(const struct js *channel, struct cmd_submit *cmd, st
     fields_string(&fields, "source", FIELD_REQUIRED,
                   &(struct field_text){.min = 1, .max = CHANNEL_SOURCE_MAX}, &source);
     fields_object(&fields, "metadata", FIELD_OPTIONAL, &metadata);
-    cmd->channel = json_of(channel, &cmd->base.arena);
-    if (cmd->channel.len > CHANNEL_BYTES_MAX)
+    cmd->task.channel = json_of(channel, &cmd->base.arena);
+    if (cmd->task.channel.len > CHANNEL_BYTES_MAX)
         fields_fail(&fields, "metadata", "channel must have at most %d bytes", CHANNEL_BYTES_MAX);
     return fields_close(&fields);
 }
@@ -69,7 +69,7 @@ static enum rc read_overrides(struct call *call, const struct js *overrides, str
     struct arena *arena = &call->http.arena;
     struct faults faults = {0}, shown = {0};
     enum rc rc = repo_overrides_check(overrides, arena, &faults, err);
-    cmd->overrides = json_of(overrides, &cmd->base.arena);
+    cmd->task.overrides = json_of(overrides, &cmd->base.arena);
     if (rc != RC_INVALID)
         return rc;
     for (size_t i = 0; i < faults.count; i++)
@@ -90,8 +90,8 @@ static enum rc read_depends_on(const struct js *ids, struct cmd_submit *cmd, str
             return err_field(err, RC_INVALID, "INVALID_FIELD", "dependsOn",
                              "dependsOn[%zu] is not an id (a UUID)", i);
     }
-    cmd->depends_on = found;
-    cmd->depends_count = count;
+    cmd->task.depends_on = found;
+    cmd->task.depends_count = count;
     return RC_OK;
 }
 
@@ -123,7 +123,8 @@ static enum rc read_attachments(const struct js *array, struct cmd_submit *cmd, 
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(array); i++)
         rc = read_attachment(array, i, err);
-    cmd->attachments = js_count(array) > 0 ? json_of(array, &cmd->base.arena) : (struct str){0};
+    cmd->task.attachments = js_count(array) > 0 ? json_of(array, &cmd->base.arena)
+                                                : (struct str){0};
     return rc;
 }
 
@@ -131,31 +132,31 @@ static void read_limits(struct fields *fields, struct cmd_submit *cmd)
 {
     double usd = 0;
     fields_int(fields, "priority", FIELD_OPTIONAL, &(struct field_range){0, PRIORITY_MAX},
-               &cmd->priority);
+               &cmd->task.priority);
     fields_int(fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){1, TURNS_MAX},
-               &cmd->max_turns);
+               &cmd->task.max_turns);
     fields_real(fields, "maxBudgetUsd", FIELD_OPTIONAL,
                 &(struct field_real){budget_usd_min, budget_usd_max}, &usd);
-    cmd->max_budget_microusd = llround(usd * 1e6);
+    cmd->task.max_budget_microusd = llround(usd * 1e6);
     fields_int(fields, "maxTokens", FIELD_OPTIONAL, &(struct field_range){1, TOKENS_MAX},
-               &cmd->max_tokens);
-    cmd->priority_given = js_get(cmd->base.tree, "priority") != NULL;
+               &cmd->task.max_tokens);
+    cmd->task.priority_given = js_get(cmd->base.tree, "priority") != NULL;
 }
 
 static void read_words(struct fields *fields, struct cmd_submit *cmd)
 {
-    int risk = (int)cmd->risk, mode = (int)cmd->mode;
+    int risk = (int)cmd->task.risk, mode = (int)cmd->task.mode;
     fields_choice(fields, "riskLevel", FIELD_OPTIONAL, risk_names, &risk);
     fields_choice(fields, "executionMode", FIELD_OPTIONAL, mode_names, &mode);
-    cmd->risk = (enum risk)risk;
-    cmd->mode = (enum mode)mode;
-    cmd->risk_given = js_get(cmd->base.tree, "riskLevel") != NULL;
-    cmd->mode_given = js_get(cmd->base.tree, "executionMode") != NULL;
+    cmd->task.risk = (enum risk)risk;
+    cmd->task.mode = (enum mode)mode;
+    cmd->task.risk_given = js_get(cmd->base.tree, "riskLevel") != NULL;
+    cmd->task.mode_given = js_get(cmd->base.tree, "executionMode") != NULL;
     fields_string(fields, "taskType", FIELD_OPTIONAL,
-                  &(struct field_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task_type);
+                  &(struct field_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task.task_type);
     fields_string(fields, "targetBranch", FIELD_OPTIONAL,
-                  &(struct field_text){.min = 1, .max = BRANCH_MAX}, &cmd->target_branch);
-    if (cmd->target_branch != NULL && !branch_name_valid(cmd->target_branch))
+                  &(struct field_text){.min = 1, .max = BRANCH_MAX}, &cmd->task.target_branch);
+    if (cmd->task.target_branch != NULL && !branch_name_valid(cmd->task.target_branch))
         fields_fail(fields, "targetBranch",
                     "targetBranch is not a name that git takes for a branch");
 }
@@ -168,7 +169,7 @@ static enum rc read_override(const struct js *override, struct cmd_submit *cmd, 
     fields_open(&fields, override, "override", err);
     fields_string(&fields, "reason", FIELD_REQUIRED,
                   &(struct field_text){.min = 1, .max = OVERRIDE_REASON_MAX},
-                  &cmd->override_reason);
+                  &cmd->task.override_reason);
     return fields_close(&fields);
 }
 
@@ -178,7 +179,7 @@ static enum rc read_candidates(const struct js *names, struct cmd_submit *cmd, s
     size_t count = js_count(names);
     if (names == NULL)
         return RC_OK;
-    if (count < CANDIDATES_MIN || (cmd->best_of > 0 && (size_t)cmd->best_of != count))
+    if (count < CANDIDATES_MIN || (cmd->task.best_of > 0 && (size_t)cmd->task.best_of != count))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "candidates",
                          "candidates must name %d to %d candidates of the repository, and as many "
                          "as bestOf if that is given",
@@ -186,8 +187,8 @@ static enum rc read_candidates(const struct js *names, struct cmd_submit *cmd, s
     const char **words = arena_array(&cmd->base.arena, count, sizeof *words);
     for (size_t i = 0; i < count; i++)
         words[i] = js_str(js_at(names, i), "");
-    cmd->candidates = words;
-    cmd->best_of = (int64_t)(cmd->candidate_count = count);
+    cmd->task.candidates = words;
+    cmd->task.best_of = (int64_t)(cmd->task.candidate_count = count);
     return RC_OK;
 }
 
@@ -197,11 +198,12 @@ static void read_place(struct fields *fields, struct cmd_submit *cmd)
     const char *parent = NULL;
     fields_string(fields, "parentTaskId", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &parent);
-    if (parent != NULL && !id_parse(parent, &cmd->parent_id))
+    if (parent != NULL && !id_parse(parent, &cmd->task.parent_id))
         fields_fail(fields, "parentTaskId", "parentTaskId is not an id (a UUID)");
-    bool is_part = parent != NULL || !id_is_none(&cmd->agent_run_id);
+    bool is_part = parent != NULL || !id_is_none(&cmd->task.agent_run_id);
     fields_string(fields, "repository", is_part ? FIELD_OPTIONAL : FIELD_REQUIRED,
-                  &(struct field_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
+                  &(struct field_text){.min = 1, .max = REPOSITORY_NAME_MAX},
+                  &cmd->task.repository);
 }
 
 static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
@@ -213,9 +215,10 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     fields_open(&fields, cmd->base.tree, "", err);
     read_place(&fields, cmd);
     fields_string(&fields, "description", FIELD_OPTIONAL,
-                  &(struct field_text){.min = 1, .max = TASK_DESCRIPTION_MAX}, &cmd->description);
+                  &(struct field_text){.min = 1, .max = TASK_DESCRIPTION_MAX},
+                  &cmd->task.description);
     fields_int(&fields, "issueNumber", FIELD_OPTIONAL, &(struct field_range){1, ISSUE_NUMBER_MAX},
-               &cmd->issue_number);
+               &cmd->task.issue_number);
     read_words(&fields, cmd);
     read_limits(&fields, cmd);
     fields_strings(&fields, "scope", FIELD_OPTIONAL, SCOPE_MAX,
@@ -229,10 +232,10 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     fields_array(&fields, "attachments", FIELD_OPTIONAL, ATTACHMENTS_MAX, &attachments);
     fields_object(&fields, "override", FIELD_OPTIONAL, &override);
     fields_int(&fields, "bestOf", FIELD_OPTIONAL,
-               &(struct field_range){CANDIDATES_MIN, CANDIDATES_MAX}, &cmd->best_of);
+               &(struct field_range){CANDIDATES_MIN, CANDIDATES_MAX}, &cmd->task.best_of);
     fields_strings(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX,
                    &(struct field_text){.min = 1, .max = CANDIDATE_NAME_MAX}, &candidates);
-    if (cmd->description == NULL && !cmd->issue_number)
+    if (cmd->task.description == NULL && !cmd->task.issue_number)
         fields_fail(&fields, "description", "give a description, an issueNumber, or both");
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
@@ -247,8 +250,8 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
         rc = read_override(override, cmd, err);
     if (rc == RC_OK)
         rc = read_candidates(candidates, cmd, err);
-    cmd->scope = json_of(scope, &cmd->base.arena);
-    cmd->labels = json_of(labels, &cmd->base.arena);
+    cmd->task.scope = json_of(scope, &cmd->base.arena);
+    cmd->task.labels = json_of(labels, &cmd->base.arena);
     return rc;
 }
 
@@ -269,12 +272,12 @@ static enum rc read_key(struct call *call, struct cmd_submit *cmd, struct err *e
     struct str body = http_body(&call->http);
     char *sha256 = arena_alloc(&cmd->base.arena, SHA256_TEXT_BYTES);
     sha256_hex(body.at, body.len, sha256);
-    cmd->body_sha256 = sha256;
+    cmd->task.body_sha256 = sha256;
     /* The keys of an agent are its own: it must not get the tasks of others by theirs. */
-    cmd->idempotency_key = id_is_none(&cmd->agent_run_id)
-                               ? arena_strdup(&cmd->base.arena, key)
-                               : arena_printf(&cmd->base.arena, "run/%s/%s", cmd->agent_run_id.text,
-                                              key);
+    cmd->task.idempotency_key = id_is_none(&cmd->task.agent_run_id)
+                                    ? arena_strdup(&cmd->base.arena, key)
+                                    : arena_printf(&cmd->base.arena, "run/%s/%s",
+                                                   cmd->task.agent_run_id.text, key);
     return RC_OK;
 }
 
@@ -282,8 +285,8 @@ enum rc api_task_submit(struct call *call, struct err *err)
 {
     struct cmd_submit *cmd = cmd_submit_new();
     call_own(call, &cmd->base);
-    cmd->may_override = call->who.role == ROLE_ADMIN;
-    cmd->agent_run_id = call->who.run_id; /* none: not an agent */
+    cmd->task.may_override = call->who.role == ROLE_ADMIN;
+    cmd->task.agent_run_id = call->who.run_id; /* none: not an agent */
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = read_key(call, cmd, err);
@@ -295,21 +298,21 @@ enum rc api_task_submit(struct call *call, struct err *err)
 void api_task_submit_answer(struct call *call, struct command *command)
 {
     const struct cmd_submit *cmd = (const struct cmd_submit *)command;
-    if (cmd->repeated)
+    if (cmd->answer.repeated)
         http_answer_header(&call->http, "Idempotent-Replay", "true");
     struct jw jw = call_answer(call, 202);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "taskId", cmd->task_id.text);
-    jw_kstr(&jw, "runId", cmd->run_id.text);
+    jw_kstr(&jw, "taskId", cmd->answer.task_id.text);
+    jw_kstr(&jw, "runId", cmd->answer.run_id.text);
     jw_kstr(&jw, "status", "queued");
-    if (cmd->forecast.len > 0)
-        jw_kraw(&jw, "forecast", cmd->forecast);
-    if (cmd->warning != NULL) {
+    if (cmd->answer.forecast.len > 0)
+        jw_kraw(&jw, "forecast", cmd->answer.forecast);
+    if (cmd->answer.warning != NULL) {
         jw_key(&jw, "warnings");
         jw_begin(&jw, '[');
         jw_begin(&jw, '{');
         jw_kstr(&jw, "code", "forecast_over_limit");
-        jw_kstr(&jw, "message", cmd->warning);
+        jw_kstr(&jw, "message", cmd->answer.warning);
         jw_end(&jw, '}');
         jw_end(&jw, ']');
     }

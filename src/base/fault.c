@@ -16,10 +16,14 @@ static const struct {
     const char *name;
     bool may_fail;
 } points[] = {
-    {"commit.before", true},    {"commit.after", false},  {"artifact.write", true},
-    {"artifact.rename", true},  {"artifact.done", false}, {"publish.commit", true},
-    {"publish.push", true},     {"publish.number", true}, {"publish.refs", true},
-    {"publish.numbered", true}, {"step.report", true},    {"step.reported", false},
+    {"commit.before", true},    {"commit.after", false},     {"artifact.write", true},
+    {"artifact.rename", true},  {"artifact.done", false},    {"publish.commit", true},
+    {"publish.push", true},     {"publish.number", true},    {"publish.refs", true},
+    {"publish.numbered", true}, {"step.report", true},       {"step.reported", false},
+    {"publish.pushed", true},   {"publish.create", true},    {"publish.created", true},
+    {"publish.label", true},    {"publish.reviewers", true}, {"withdraw.push", true},
+    {"withdraw.close", true},   {"merge.call", true},        {"merge.called", true},
+    {"close.call", true},
 };
 
 static void check_listed(const char *name, bool fails)

@@ -137,6 +137,7 @@ static const struct {
     {EV_ISSUE_COMMENTED, SEVERITY_INFO},
     {EV_ISSUE_CLOSED, SEVERITY_INFO},
     {EV_ISSUE_REOPENED, SEVERITY_INFO},
+    {EV_ISSUE_DECIDED, SEVERITY_INFO},
 };
 
 static const char *const severity_names[] = {

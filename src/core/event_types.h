@@ -131,4 +131,5 @@
 #define EV_ISSUE_COMMENTED           "agent.issue.commented"
 #define EV_ISSUE_CLOSED              "agent.issue.closed"
 #define EV_ISSUE_REOPENED            "agent.issue.reopened"
+#define EV_ISSUE_DECIDED             "agent.issue.decided"
 #endif

@@ -27,6 +27,8 @@ enum step_kind {
     STEP_UNPUBLISH, /* Takes back what a publish has pushed. */
     STEP_CLEAN,
     STEP_NOTIFY,
+    STEP_ISSUE,   /* Reads an issue, for intake. */
+    STEP_COMMENT, /* Writes drover's comment on an issue. */
     STEP_SYNC, /* Asks a forge what has changed: control/pr/sync.h */
     STEP_KIND_COUNT
 };

@@ -194,6 +194,15 @@ static const struct report_field clean_fields[] = {
     {"keptTree", KIND_PATH, .required = OPTIONAL},
 };
 
+/* Without issueSha256 there is no such issue. */
+static const struct report_field issue_fields[] = {
+    {"number", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"issueSha256", KIND_SHA256, .required = OPTIONAL},
+};
+static const struct report_field comment_fields[] = {
+    {"number", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"closed", KIND_BOOL, .required = OPTIONAL},
+};
 static const struct report_field sync_fields[] = {
     {"reportSha256", KIND_SHA256, .required = REQUIRED},
 };
@@ -204,7 +213,8 @@ enum {
     SPARE_MS = 5 * 60 * 1000,
     CLEAN_MS = 10 * 60 * 1000,
     NOTIFY_MS = 2 * 60 * 1000,
-    SYNC_MS = 5 * 60 * 1000
+    FORGE_MS = 2 * 60 * 1000,
+    SYNC_MS = 5 * 60 * 1000,
 };
 
 #define NAMED(text)    .name = (text), .queue = STEP_QUEUE_PREFIX text
@@ -378,6 +388,31 @@ static const struct step_row table[] = {
         .dependency = DEPENDS_ON_CHANNEL,
         .class = CLASS_SHORT,
         .preference = 120,
+        .bare = true,
+    },
+    {
+        .kind = STEP_ISSUE,
+        NAMED("issue"),
+        .attempts = 8,
+        .time_ms = FORGE_MS,
+        .failure = "issue_unreadable",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(issue_fields),
+        .class = CLASS_SHORT,
+        .preference = 28,
+        .bare = true,
+    },
+    {
+        .kind = STEP_COMMENT,
+        NAMED("comment"),
+        .attempts = 8,
+        .time_ms = FORGE_MS,
+        .failure = "comment_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(comment_fields),
+        .class = CLASS_SHORT,
+        .preference = 26,
+        .finishes = true,
         .bare = true,
     },
     {

@@ -36,4 +36,5 @@ struct check_ops {
 extern const struct check_ops checks_github;
 extern const struct check_ops checks_gitlab;
 extern const struct check_ops checks_gitea;
+extern const struct check_ops checks_forgejo;
 #endif

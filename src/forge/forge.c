@@ -17,7 +17,8 @@
 /* To add one: its struct forge_ops as in forge/local.c (its API by forge/rest.h), declared in
    forge/forge.h, a row here, and its name in core/config/config_forge.c, schemas/repository.json
    and docs/CONFIGURATION.md. */
-static const struct forge_ops *const forges[] = {&forge_local};
+static const struct forge_ops *const forges[] = {&forge_local, &forge_gitlab, &forge_gitea,
+                                                 &forge_forgejo};
 
 const struct forge_ops *forge_find(const char *name)
 {
@@ -92,7 +93,8 @@ static enum rc make_commit(const struct git *git, const struct forge_change *cha
         arena_printf(arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
         NULL,
     };
-    const char *message = arena_printf(arena, "%s\n\n%s\n", change->title, change->body);
+    const char *message = arena_printf(arena, "%s\n\n%s\n", change->title,
+                                       change->message != NULL ? change->message : change->body);
     struct git_call commit = {
         .git_dir = change->scratch,
         .args = GIT_ARGS("commit-tree", tree, "-p", change->base_commit, "-F", "-"),

@@ -45,8 +45,9 @@ struct forge_change {
     const char *branch;
     const char *target_branch;
     const char *title;
-    const char *body;
-    int64_t time_us; /* Date of the commit: the same at every try. */
+    const char *body;    /* Of the pull request; "Drover-Run: <run id>" is in it. */
+    const char *message; /* Of the commit, below its title; NULL: the body. */
+    int64_t time_us;     /* Date of the commit: the same at every try. */
     bool draft;
     /* A repair of a pull request that is there: base_commit is its head, the commit goes on top. */
     int64_t number;               /* 0: it is to be opened, or found by the branch or the run. */
@@ -57,7 +58,9 @@ struct forge_change {
 struct forge_pr {
     int64_t number;
     char head[GIT_HASH_BYTES];
-    const char *url; /* In the arena. */
+    const char *url;     /* In the arena. */
+    const char *warning; /* What the forge did not accept beside it: labels, reviewers; or NULL. */
+    bool found;          /* It was there already: an earlier try made it, or a person. */
 };
 
 /* A run that has ended without a pull request: its branch and its unrecorded pull request are
@@ -205,6 +208,9 @@ struct forge_ops {
     const struct delivery_ops *deliveries; /* forge/deliveries.h; NULL without CAN_WEBHOOKS. */
 };
 extern const struct forge_ops forge_local;
+extern const struct forge_ops forge_gitlab;
+extern const struct forge_ops forge_gitea;
+extern const struct forge_ops forge_forgejo;
 
 const struct forge_ops *forge_find(const char *name); /* NULL: there is no such forge. */
 

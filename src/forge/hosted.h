@@ -2,8 +2,8 @@
  * hosted.h - forges that are servers: what GitHub, GitLab and Gitea share.
  *
  * A hosted forge is git over HTTP and an API.  Branches and fences are refs, pushed as to any other
- * origin (forge_push); pull requests are made by the API.  hosted.c has the order of things and what
- * is found again after a crash; each forge brings the calls of its API (struct host_ops).
+ * origin (forge_push); pull requests are made by the API.  hosted.c has the order of things and
+ * what is found again after a crash; each forge brings the calls of its API (struct host_ops).
  *
  *   open_pr:  commit (the same at every try) -> read fence and branch -> may_go_on -> push both
  *             with the values that were read -> find the pull request of the branch, by anyone, in
@@ -72,6 +72,9 @@ struct host_ops {
     const char *(*pr_url)(const struct host_repo *repo, int64_t number, struct arena *arena);
 };
 enum { FORGE_LISTED_MAX = 1000 };
+
+/* The run that a body names in its mark "Drover-Run: <run id>"; NULL: none.  In the arena. */
+const char *hosted_run_of(const char *body, struct arena *arena);
 
 /* The functions of struct forge_ops over a struct host_ops: a forge's own pass themselves on. */
 MUST_USE enum rc hosted_look(const struct host_ops *host, struct forge_call *call,

@@ -4,6 +4,7 @@
 #ifndef FORGE_ISSUES_H
 #define FORGE_ISSUES_H
 #include "forge/forge_call.h"
+#include <stdbool.h>
 
 enum {
     ISSUE_TITLE_MAX = 300,
@@ -22,7 +23,7 @@ struct issue_comment {
     int64_t id;              /* As the forge numbers them: larger ones are later. */
     const char *association; /* Of the author, in GitHub's words: OWNER, MEMBER, COLLABORATOR,
                                 CONTRIBUTOR, NONE; NULL: not told. */
-    int64_t updated_us;      /* When its text was changed last; created_us: never. */
+    bool edited;             /* Its text was changed after it was written. */
 };
 
 struct issue {

@@ -21,6 +21,7 @@ enum {
 struct pr_ref {
     const char *url; /* Of the repository. */
     int64_t number;
+    bool issue; /* For comment: an issue.  GitLab numbers issues and merge requests apart. */
 };
 
 /* A comment that drover keeps up to date, on a pull request or an issue. */
@@ -95,4 +96,5 @@ extern const struct pr_ops prs_local;
 extern const struct pr_ops prs_github;
 extern const struct pr_ops prs_gitlab;
 extern const struct pr_ops prs_gitea;
+extern const struct pr_ops prs_forgejo;
 #endif

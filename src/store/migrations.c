@@ -676,6 +676,89 @@ static const char *const run_limits[] = {
     NULL,
 };
 
+static const char *const intake[] = {
+    /* Where a task comes from, when drover submitted it: a JSON object. */
+    "ALTER TABLE tasks ADD COLUMN origin {json}",
+
+    /* Issues that were looked at. */
+    "CREATE TABLE intake ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " issue_number {int} NOT NULL,"
+    " state {text} NOT NULL," /* seen, awaiting, active, done */
+    " reason {text},"
+    " task_id {text},"
+    " asked_by {text},"
+    " started_by {text},"
+    " last_comment_id {int} NOT NULL,"
+    " act_us {int} NOT NULL,"
+    " text_sha256 {text},"
+    " text_us {int} NOT NULL,"
+    " view_sha256 {text},"
+    " prompt_sha256 {text},"
+    " changed {int} NOT NULL,"
+    " wanted {text},"
+    " told {text},"
+    " closes {int} NOT NULL,"
+    " merged {int} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " looked_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " UNIQUE (repository_id, issue_number)) {plain_table}",
+    "CREATE INDEX intake_task ON intake (task_id) WHERE task_id IS NOT NULL",
+    NULL,
+};
+
+static const char *const trains[] = {
+    /* See core/pr/train.h. */
+    "CREATE TABLE trains ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " target_branch {text} NOT NULL,"
+    " base_commit {text},"
+    " rounds {int} NOT NULL,"
+    " verifications {int} NOT NULL,"
+    " landed {int} NOT NULL,"
+    " rejected {int} NOT NULL,"
+    " failures {int} NOT NULL,"
+    " retry_us {int} NOT NULL,"
+    " error_code {text},"
+    " error_message {text},"
+    " land_job_id {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {plain_table}",
+    "CREATE UNIQUE INDEX trains_branch ON trains (repository_id, target_branch)",
+
+    "CREATE TABLE train_cars ("
+    " id {text} NOT NULL PRIMARY KEY," /* In order of arrival. */
+    " train_id {text} NOT NULL REFERENCES trains (id),"
+    " pull_request_id {text} NOT NULL REFERENCES pull_requests (id),"
+    " run_id {text} NOT NULL,"
+    " task_id {text} NOT NULL,"
+    " number {int} NOT NULL,"
+    " branch {text} NOT NULL,"
+    " title {text},"
+    " head_commit {text} NOT NULL,"
+    " urgent {int} NOT NULL,"
+    " clash {int} NOT NULL,"
+    " state {text} NOT NULL,"
+    " job_id {text},"
+    " commit_hash {text},"
+    " tree_hash {text},"
+    " detail {text},"
+    " told {int} NOT NULL,"
+    " entered_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " ended_us {int} NOT NULL) {plain_table}", /* 0: it has not */
+    "CREATE UNIQUE INDEX train_cars_pull_request ON train_cars (pull_request_id)"
+    " WHERE ended_us = 0",
+    "CREATE INDEX train_cars_live ON train_cars (train_id, id) WHERE ended_us = 0",
+    "CREATE INDEX train_cars_ended ON train_cars (train_id, ended_us) WHERE ended_us > 0",
+    NULL,
+};
+
 static const char *const webhooks[] = {
     /* What webhooks of forges have sent: deliveries.h. */
     "CREATE TABLE external_event_receipts ("
@@ -732,9 +815,9 @@ static const char *const webhooks[] = {
 };
 
 const struct migration migrations[] = {
-    {1, "initial", initial},    {2, "queues", queues}, {3, "topics", topics},
-    {4, "breakers", breakers},  {5, "sagas", sagas},   {6, "pipeline", pipeline},
-    {7, "leases", leases},      {8, "sinks", sinks},   {9, "run_limits", run_limits},
-    {10, "webhooks", webhooks},
+    {1, "initial", initial},   {2, "queues", queues},  {3, "topics", topics},
+    {4, "breakers", breakers}, {5, "sagas", sagas},    {6, "pipeline", pipeline},
+    {7, "leases", leases},     {8, "sinks", sinks},    {9, "run_limits", run_limits},
+    {10, "intake", intake},    {11, "trains", trains}, {12, "webhooks", webhooks},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -51,6 +51,7 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, chosen_id, COLUMN_NEW | TASK_STATE),
     COLUMN(struct task_row, candidate_no, COLUMN_NEW),
     COLUMN(struct task_row, candidate, COLUMN_NEW),
+    COLUMN(struct task_row, origin, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
 

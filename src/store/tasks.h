@@ -42,6 +42,7 @@ struct task_row {
     struct id chosen_id;   /* With best_of: the candidate whose patch it takes; none: not yet. */
     int64_t candidate_no;  /* A candidate of its parent, from 1; 0: it is none. */
     const char *candidate; /* Its name, or NULL. */
+    struct str origin;     /* JSON object: the issue that it was made of; or empty. */
 };
 
 struct task_filter { /* NULL, none or -1: any */

@@ -81,17 +81,17 @@ static void on_submitted(struct world *world, void *who, int64_t what, struct co
     const struct cmd_submit *cmd = (const struct cmd_submit *)command;
     (void)who;
     (void)what;
-    bool no_room = !id_is_none(&cmd->parent_id) &&
+    bool no_room = !id_is_none(&cmd->task.parent_id) &&
                    (command->rc == RC_CONFLICT || command->rc == RC_LIMIT);
     if (command->rc != RC_OK && command->rc != RC_DENIED && !no_room)
         world_broken(world, "a task was refused: %s", command->err.text);
     if (command->rc != RC_OK)
         return;
-    last_task = cmd->task_id;
+    last_task = cmd->answer.task_id;
     if (world_chance(world, 150))
-        cancel(world, &cmd->task_id);
+        cancel(world, &cmd->answer.task_id);
     if (world_chance(world, 150))
-        retry(world, &cmd->task_id);
+        retry(world, &cmd->answer.task_id);
 }
 
 struct wish {
@@ -106,16 +106,16 @@ static struct cmd_submit *task(const struct wish *wish)
     unsigned kind = wish->kind;
     int64_t number = wish->number;
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->parent_id = wish->parent;
-    cmd->max_budget_microusd = wish->budget_microusd;
-    cmd->risk_given = cmd->mode_given = cmd->priority_given = true;
-    cmd->repository = names[(size_t)number % SIM_REPOSITORIES];
-    cmd->description = "Mend it";
-    cmd->priority = (int64_t)(kind % 5) * 50;
-    cmd->risk = (enum risk)(kind / 5 % RISK_COUNT);
-    cmd->mode = (enum mode)(kind / 15 % MODE_COUNT);
-    cmd->idempotency_key = arena_printf(&cmd->base.arena, "task-%lld", (long long)number);
-    cmd->body_sha256 = cmd->idempotency_key;
+    cmd->task.parent_id = wish->parent;
+    cmd->task.max_budget_microusd = wish->budget_microusd;
+    cmd->task.risk_given = cmd->task.mode_given = cmd->task.priority_given = true;
+    cmd->task.repository = names[(size_t)number % SIM_REPOSITORIES];
+    cmd->task.description = "Mend it";
+    cmd->task.priority = (int64_t)(kind % 5) * 50;
+    cmd->task.risk = (enum risk)(kind / 5 % RISK_COUNT);
+    cmd->task.mode = (enum mode)(kind / 15 % MODE_COUNT);
+    cmd->task.idempotency_key = arena_printf(&cmd->base.arena, "task-%lld", (long long)number);
+    cmd->task.body_sha256 = cmd->task.idempotency_key;
     return cmd;
 }
 

@@ -173,11 +173,11 @@ void lab_queue(struct lab *lab, const char *name, const char *rules_json)
 struct id lab_submit(struct lab *lab, const char *repository)
 {
     struct cmd_submit *submit = cmd_submit_new();
-    submit->repository = repository;
-    submit->description = "Fix the clock";
+    submit->task.repository = repository;
+    submit->task.description = "Fix the clock";
     submit->base.actor = (struct actor){"user", "ada"};
     ck_assert_msg(lab_call(lab, &submit->base) == RC_OK, "%s", submit->base.err.text);
-    struct id run_id = submit->run_id;
+    struct id run_id = submit->answer.run_id;
     command_free(&submit->base);
     return run_id;
 }

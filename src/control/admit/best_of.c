@@ -29,24 +29,24 @@ static const char *list_names(struct context *ctx, const struct repo_config *con
     return config->candidate_count > 0 ? arena_strdup(ctx->arena, buf_text(&names)) : "none";
 }
 
-enum rc best_of_check(struct context *ctx, const struct cmd_submit *cmd,
+enum rc best_of_check(struct context *ctx, const struct submission *want,
                       const struct repo_config *config)
 {
-    for (size_t i = 0; i < cmd->candidate_count; i++) {
-        if (find(config, cmd->candidates[i]) == NULL)
+    for (size_t i = 0; i < want->candidate_count; i++) {
+        if (find(config, want->candidates[i]) == NULL)
             return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "candidates",
                              "the repository has no candidate %.64s; it has: %s",
-                             cmd->candidates[i], list_names(ctx, config));
+                             want->candidates[i], list_names(ctx, config));
     }
     return RC_OK;
 }
 
 /* NULL: the repository's own agent. */
-static const struct candidate_config *candidate_at(const struct cmd_submit *cmd,
+static const struct candidate_config *candidate_at(const struct submission *want,
                                                    const struct repo_config *config, size_t index)
 {
-    if (cmd->candidate_count > 0)
-        return find(config, cmd->candidates[index]);
+    if (want->candidate_count > 0)
+        return find(config, want->candidates[index]);
     return config->candidate_count > 0 ? &config->candidates[index % config->candidate_count]
                                        : NULL;
 }
@@ -94,7 +94,7 @@ static enum rc make_overrides(struct context *ctx, const struct flow *parent,
     return RC_OK;
 }
 
-static enum rc submit_one(struct context *ctx, const struct cmd_submit *cmd,
+static enum rc submit_one(struct context *ctx, const struct submission *want,
                           const struct repository_row *repository, const struct flow *parent,
                           size_t index, const struct candidate_config *candidate)
 {
@@ -112,15 +112,15 @@ static enum rc submit_one(struct context *ctx, const struct cmd_submit *cmd,
         rc = make_overrides(ctx, parent, candidate, &task->overrides);
     if (rc == RC_OK)
         rc = effective_config(ctx, repository, task->overrides, &task->config);
-    return rc == RC_OK ? submit_insert(ctx, cmd, &flow) : rc;
+    return rc == RC_OK ? submit_insert(ctx, want, &flow) : rc;
 }
 
-enum rc best_of_submit(struct context *ctx, const struct cmd_submit *cmd,
+enum rc best_of_submit(struct context *ctx, const struct submission *want,
                        const struct repository_row *repository, struct flow *parent)
 {
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, parent, &config);
     for (size_t i = 0; rc == RC_OK && i < (size_t)parent->task.best_of; i++)
-        rc = submit_one(ctx, cmd, repository, parent, i, candidate_at(cmd, config, i));
+        rc = submit_one(ctx, want, repository, parent, i, candidate_at(want, config, i));
     return rc == RC_OK ? subtasks_join(ctx, &parent->run) : rc;
 }

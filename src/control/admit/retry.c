@@ -31,14 +31,14 @@ static enum rc refresh_config(struct context *ctx, struct flow *flow)
 }
 
 /* Policy, rate and cost are checked again.  Overrides of an admin for the task stay valid. */
-static enum rc check_entry(struct context *ctx, struct flow *flow)
+static enum rc check_entry(struct context *ctx, struct flow *flow, const char *requested_by)
 {
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct acceptance request = {
-        .requested_by = ctx->actor.id,
+        .requested_by = requested_by,
         .repository = flow->task.repository,
         .onboarded = true,
         .mode = flow->task.mode,
@@ -76,14 +76,14 @@ static enum rc insert_next_run(struct context *ctx, struct flow *flow)
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static enum rc retry_task(struct context *ctx, struct flow *flow)
+static enum rc retry_task(struct context *ctx, struct flow *flow, const char *requested_by)
 {
     CLEANUP(flow_release) struct flow parent = {0};
     enum rc rc = refresh_config(ctx, flow);
     if (rc == RC_OK)
         rc = assignment_check(ctx, flow);
     if (rc == RC_OK)
-        rc = check_entry(ctx, flow);
+        rc = check_entry(ctx, flow, requested_by);
     if (rc == RC_OK)
         rc = find_parent(ctx, flow, &parent);
     if (rc == RC_OK)
@@ -94,7 +94,8 @@ static enum rc retry_task(struct context *ctx, struct flow *flow)
 }
 
 /* A task without a usable candidate needs new ones; with one it is verified and published again. */
-static enum rc retry_candidates(struct context *ctx, const struct task_row *task)
+static enum rc retry_candidates(struct context *ctx, const struct task_row *task,
+                                const char *requested_by)
 {
     struct candidate_row *rows;
     size_t count, usable = 0;
@@ -109,33 +110,44 @@ static enum rc retry_candidates(struct context *ctx, const struct task_row *task
         CLEANUP(flow_release) struct flow flow = {0};
         rc = flow_load_latest(ctx, &rows[i].task_id, &flow);
         if (rc == RC_OK && run_is_terminal(flow.run.status))
-            rc = retry_task(ctx, &flow);
+            rc = retry_task(ctx, &flow, requested_by);
     }
     return rc;
 }
 
-static enum rc apply_retry(struct context *ctx, struct command *command)
+enum rc retry_latest(struct context *ctx, const struct retry_request *request, struct retried *ret)
 {
-    struct cmd_retry *cmd = (struct cmd_retry *)command;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load_latest(ctx, &cmd->task_id, &flow);
+    enum rc rc = flow_load_latest(ctx, &request->task_id, &flow);
     if (rc != RC_OK)
         return rc;
     if (!run_is_terminal(flow.run.status))
         return err_set(ctx->err, RC_CONFLICT, "TASK_NOT_FINISHED",
                        "task %s is still %s; cancel it first, or wait for its end",
-                       cmd->task_id.text, task_status_name(flow.task.status));
+                       request->task_id.text, task_status_name(flow.task.status));
     if (flow.run.status == RUN_COMPLETED)
         return err_set(ctx->err, RC_CONFLICT, "TASK_COMPLETED",
-                       "task %s has completed; submit a new task instead", cmd->task_id.text);
-    rc = retry_task(ctx, &flow);
+                       "task %s has completed; submit a new task instead", request->task_id.text);
+    rc = retry_task(ctx, &flow, request->requested_by);
     if (rc == RC_OK)
-        rc = retry_candidates(ctx, &flow.task);
+        rc = retry_candidates(ctx, &flow.task, request->requested_by);
     if (rc != RC_OK)
         return rc;
-    cmd->run_id = flow.run.id;
-    cmd->run_no = flow.run.run_no;
+    *ret = (struct retried){flow.run.id, flow.run.run_no};
     ctx->round->admit = true;
+    return RC_OK;
+}
+
+static enum rc apply_retry(struct context *ctx, struct command *command)
+{
+    struct cmd_retry *cmd = (struct cmd_retry *)command;
+    const struct retry_request request = {cmd->task_id, ctx->actor.id};
+    struct retried retried;
+    enum rc rc = retry_latest(ctx, &request, &retried);
+    if (rc != RC_OK)
+        return rc;
+    cmd->run_id = retried.run_id;
+    cmd->run_no = retried.run_no;
     return RC_OK;
 }
 

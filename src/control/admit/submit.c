@@ -28,39 +28,40 @@ enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not
 
 /* ---- the idempotency key ---- */
 
-/* cmd->repeated when the key is stored with this body. */
-static enum rc look_up_key(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request)
+/* answer->repeated when the key is stored with this body. */
+static enum rc look_up_key(struct context *ctx, const struct submission *want,
+                           struct acceptance *request, struct submitted *answer)
 {
-    cmd->repeated = false;
-    if (cmd->idempotency_key == NULL)
+    if (want->idempotency_key == NULL)
         return RC_OK;
     struct idempotency_row row;
-    enum rc rc = idempotency_get(ctx->db, &ctx->workspace_id, cmd->idempotency_key, ctx->now_us,
+    enum rc rc = idempotency_get(ctx->db, &ctx->workspace_id, want->idempotency_key, ctx->now_us,
                                  ctx->arena, &row, ctx->err);
     if (rc == RC_NOT_FOUND)
         return RC_OK;
     if (rc != RC_OK)
         return rc;
-    if (!text_same(row.body_sha256, cmd->body_sha256)) {
+    if (!text_same(row.body_sha256, want->body_sha256)) {
         request->key_task = arena_strdup(ctx->arena, row.task_id.text);
         return RC_OK;
     }
-    cmd->repeated = true;
-    cmd->task_id = row.task_id;
-    cmd->run_id = row.run_id;
+    answer->repeated = true;
+    answer->task_id = row.task_id;
+    answer->run_id = row.run_id;
     return RC_OK;
 }
 
-static enum rc keep_key(struct context *ctx, const struct cmd_submit *cmd)
+static enum rc keep_key(struct context *ctx, const struct submission *want,
+                        const struct submitted *answer)
 {
-    if (cmd->idempotency_key == NULL)
+    if (want->idempotency_key == NULL)
         return RC_OK;
     struct idempotency_row row = {
         .workspace_id = ctx->workspace_id,
-        .key = cmd->idempotency_key,
-        .body_sha256 = cmd->body_sha256,
-        .task_id = cmd->task_id,
-        .run_id = cmd->run_id,
+        .key = want->idempotency_key,
+        .body_sha256 = want->body_sha256,
+        .task_id = answer->task_id,
+        .run_id = answer->run_id,
         .expires_us = ctx->now_us + IDEMPOTENCY_TTL_US,
     };
     return idempotency_put(ctx->db, &row, ctx->now_us, ctx->err);
@@ -68,56 +69,56 @@ static enum rc keep_key(struct context *ctx, const struct cmd_submit *cmd)
 
 /* ---- the parent ---- */
 
-static bool is_of_agent(const struct cmd_submit *cmd)
+static bool is_of_agent(const struct submission *want)
 {
-    return !id_is_none(&cmd->agent_run_id);
+    return !id_is_none(&want->agent_run_id);
 }
 
 /* For an agent the task of its own run, also if it names another one; else the one that is
    named. */
-static enum rc find_parent(struct context *ctx, const struct cmd_submit *cmd, struct flow *parent)
+static enum rc find_parent(struct context *ctx, const struct submission *want, struct flow *parent)
 {
-    if (is_of_agent(cmd)) {
-        enum rc rc = flow_load(ctx, &cmd->agent_run_id, parent);
+    if (is_of_agent(want)) {
+        enum rc rc = flow_load(ctx, &want->agent_run_id, parent);
         if (rc == RC_NOT_FOUND || (rc == RC_OK && run_is_terminal(parent->run.status)))
             return err_set(ctx->err, RC_UNAUTHORIZED, "TOKEN_EXPIRED",
                            "the run that this token was given for has ended");
         return rc;
     }
-    if (id_is_none(&cmd->parent_id))
+    if (id_is_none(&want->parent_id))
         return RC_OK;
-    enum rc rc = flow_load_latest(ctx, &cmd->parent_id, parent);
+    enum rc rc = flow_load_latest(ctx, &want->parent_id, parent);
     if (rc == RC_NOT_FOUND)
         return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "parentTaskId",
-                         "there is no task %s", cmd->parent_id.text);
+                         "there is no task %s", want->parent_id.text);
     if (rc == RC_OK && run_is_terminal(parent->run.status))
         return err_field(ctx->err, RC_CONFLICT, "PARENT_FINISHED", "parentTaskId",
-                         "task %s is %s already and takes no more sub-tasks", cmd->parent_id.text,
+                         "task %s is %s already and takes no more sub-tasks", want->parent_id.text,
                          task_status_name(parent->task.status));
     return rc;
 }
 
 /* What a sub-task does not say it takes from its parent. */
-static void inherit(struct cmd_submit *cmd, const struct task_row *parent)
+static void inherit(struct submission *want, const struct task_row *parent)
 {
-    if (cmd->repository == NULL)
-        cmd->repository = parent->repository;
-    if (cmd->task_type == NULL)
-        cmd->task_type = parent->task_type;
-    if (!cmd->risk_given)
-        cmd->risk = parent->risk;
-    if (!cmd->mode_given)
-        cmd->mode = parent->mode;
-    if (!cmd->priority_given)
-        cmd->priority = parent->priority;
-    if (!text_same(cmd->repository, parent->repository))
+    if (want->repository == NULL)
+        want->repository = parent->repository;
+    if (want->task_type == NULL)
+        want->task_type = parent->task_type;
+    if (!want->risk_given)
+        want->risk = parent->risk;
+    if (!want->mode_given)
+        want->mode = parent->mode;
+    if (!want->priority_given)
+        want->priority = parent->priority;
+    if (!text_same(want->repository, parent->repository))
         return;
-    if (cmd->target_branch == NULL)
-        cmd->target_branch = parent->target_branch;
-    if (cmd->scope.len == 0)
-        cmd->scope = parent->scope;
-    if (is_of_agent(cmd))
-        cmd->overrides = parent->overrides;
+    if (want->target_branch == NULL)
+        want->target_branch = parent->target_branch;
+    if (want->scope.len == 0)
+        want->scope = parent->scope;
+    if (is_of_agent(want))
+        want->overrides = parent->overrides;
 }
 
 static bool has_scope(const struct task_row *task)
@@ -126,38 +127,38 @@ static bool has_scope(const struct task_row *task)
 }
 
 /* The member by which an agent asks for more than its parent was given; NULL: none. */
-static const char *exceeded(const struct cmd_submit *cmd, const struct task_row *parent,
+static const char *exceeded(const struct submission *want, const struct task_row *parent,
                             int64_t max_turns)
 {
-    if (max_turns > 0 && cmd->max_turns > max_turns)
+    if (max_turns > 0 && want->max_turns > max_turns)
         return "maxTurns";
-    if (cmd->repository != NULL && !text_same(cmd->repository, parent->repository))
+    if (want->repository != NULL && !text_same(want->repository, parent->repository))
         return "repository";
-    if (cmd->target_branch != NULL && !text_same(cmd->target_branch, parent->target_branch))
+    if (want->target_branch != NULL && !text_same(want->target_branch, parent->target_branch))
         return "targetBranch";
-    if (cmd->task_type != NULL && !text_same(cmd->task_type, parent->task_type))
+    if (want->task_type != NULL && !text_same(want->task_type, parent->task_type))
         return "taskType";
-    if (cmd->risk_given && cmd->risk < parent->risk)
+    if (want->risk_given && want->risk < parent->risk)
         return "riskLevel";
-    if (cmd->mode_given && cmd->mode > parent->mode)
+    if (want->mode_given && want->mode > parent->mode)
         return "executionMode";
-    if (cmd->priority_given && cmd->priority < parent->priority)
+    if (want->priority_given && want->priority < parent->priority)
         return "priority";
-    if (cmd->scope.len > 0 && has_scope(parent))
+    if (want->scope.len > 0 && has_scope(parent))
         return "scope";
-    if (cmd->attachments.len > 0) /* It could name what it may not read. */
+    if (want->attachments.len > 0) /* It could name what it may not read. */
         return "attachments";
-    if (cmd->issue_number > 0 && cmd->issue_number != parent->issue_number)
+    if (want->issue_number > 0 && want->issue_number != parent->issue_number)
         return "issueNumber";
-    if (cmd->best_of > 0) /* Candidates may be dearer than its own agent. */
+    if (want->best_of > 0) /* Candidates may be dearer than its own agent. */
         return "bestOf";
-    return cmd->overrides.len > 0 ? "overrides" : NULL;
+    return want->overrides.len > 0 ? "overrides" : NULL;
 }
 
-static enum rc check_agent(struct context *ctx, const struct cmd_submit *cmd,
+static enum rc check_agent(struct context *ctx, const struct submission *want,
                            const struct flow *parent)
 {
-    const char *field = exceeded(cmd, &parent->task, parent->run.max_turns);
+    const char *field = exceeded(want, &parent->task, parent->run.max_turns);
     if (field == NULL)
         return RC_OK;
     return err_field(ctx->err, RC_INVALID, "SUBTASK_NOT_ALLOWED", field,
@@ -178,14 +179,14 @@ static enum rc find_repository(struct context *ctx, struct acceptance *request,
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
-static enum rc check_dependencies(struct context *ctx, const struct cmd_submit *cmd)
+static enum rc check_dependencies(struct context *ctx, const struct submission *want)
 {
-    for (size_t i = 0; i < cmd->depends_count; i++) {
+    for (size_t i = 0; i < want->depends_count; i++) {
         struct task_runs runs; /* Read without a lock. */
-        enum rc rc = tasks_runs(ctx->db, &cmd->depends_on[i], &runs, ctx->err);
+        enum rc rc = tasks_runs(ctx->db, &want->depends_on[i], &runs, ctx->err);
         if (rc == RC_NOT_FOUND)
             return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
-                             "there is no task %s", cmd->depends_on[i].text);
+                             "there is no task %s", want->depends_on[i].text);
         if (rc != RC_OK)
             return rc;
     }
@@ -193,8 +194,8 @@ static enum rc check_dependencies(struct context *ctx, const struct cmd_submit *
 }
 
 /* Why policy denies the task, for the log and for the client. */
-static enum rc explain_denial(struct context *ctx, struct cmd_submit *cmd,
-                              const struct acceptance *request, const struct id *task_id)
+static enum rc explain_denial(struct context *ctx, const struct acceptance *request,
+                              const struct id *task_id, struct submitted *answer)
 {
     struct mode_question question = {
         .resource_type = "task",
@@ -204,28 +205,28 @@ static enum rc explain_denial(struct context *ctx, struct cmd_submit *cmd,
         .rule = request->approval,
     };
     struct policy_decision decision = policy_on_mode(&question, ctx->arena);
-    cmd->base.explained = policies_text(&decision, ctx->arena);
+    answer->explained = policies_text(&decision, ctx->arena);
     return policies_emit_refused(ctx, task_id, &decision);
 }
 
 /* A denial is recorded as an event: who requested what, and why it was denied. */
-static enum rc record_rejection(struct context *ctx, struct cmd_submit *cmd,
-                                const struct acceptance *request)
+static enum rc record_rejection(struct context *ctx, const struct submission *want,
+                                const struct acceptance *request, struct submitted *answer)
 {
     struct id task_id = context_id(ctx);
     struct err refusal = *ctx->err;
     enum rc rc = RC_OK;
     if (text_same(refusal.code, policy_deny_code()))
-        rc = explain_denial(ctx, cmd, request, &task_id);
+        rc = explain_denial(ctx, request, &task_id, answer);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "taskId", task_id.text);
-    jw_kstr(&body.jw, "repository", cmd->repository);
-    jw_kstr(&body.jw, "riskLevel", risk_name(cmd->risk));
-    jw_kstr(&body.jw, "executionMode", mode_name(cmd->mode));
-    jw_kstr(&body.jw, "requestedBy", ctx->actor.id);
+    jw_kstr(&body.jw, "repository", want->repository);
+    jw_kstr(&body.jw, "riskLevel", risk_name(want->risk));
+    jw_kstr(&body.jw, "executionMode", mode_name(want->mode));
+    jw_kstr(&body.jw, "requestedBy", request->requested_by);
     jw_kstr(&body.jw, "reasonCode", refusal.code);
     jw_kstr(&body.jw, "reason", refusal.text);
     struct event event = {
@@ -242,8 +243,8 @@ static enum rc record_rejection(struct context *ctx, struct cmd_submit *cmd,
 }
 
 /* All checks, in the order of core/run/admission.h. */
-static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request,
-                           const struct flow *parent, struct flow *flow,
+static enum rc check_entry(struct context *ctx, const struct submission *want,
+                           struct acceptance *request, const struct flow *parent, struct flow *flow,
                            struct repository_row *repository)
 {
     const struct repo_config *config;
@@ -252,13 +253,13 @@ static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct a
         return rc;
     if (request->key_task != NULL || !request->onboarded)
         return acceptance_check(ctx, request);
-    rc = check_dependencies(ctx, cmd);
+    rc = check_dependencies(ctx, want);
     if (rc == RC_OK)
-        rc = effective_config(ctx, repository, cmd->overrides, &flow->task.config);
+        rc = effective_config(ctx, repository, want->overrides, &flow->task.config);
     if (rc == RC_OK)
         rc = flow_config(ctx, flow, &config);
     if (rc == RC_OK)
-        rc = best_of_check(ctx, cmd, config);
+        rc = best_of_check(ctx, want, config);
     if (rc == RC_OK)
         rc = quarantine_check(ctx, repository);
     if (rc != RC_OK)
@@ -277,7 +278,7 @@ static struct str json_or(struct str given, struct str otherwise)
     return given.len > 0 ? given : otherwise;
 }
 
-static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
+static enum rc fill_task(struct context *ctx, const struct submission *want,
                          const struct acceptance *request, const struct flow *parent,
                          const struct repository_row *repository, struct flow *flow)
 {
@@ -291,24 +292,25 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .repository_id = repository->id,
         .parent_id = parent->task.id,
         .repository = repository->name,
-        .description = cmd->description,
-        .issue_number = cmd->issue_number,
-        .task_type = cmd->task_type != NULL ? cmd->task_type : "general",
-        .risk = cmd->risk,
-        .mode = cmd->mode,
-        .target_branch = cmd->target_branch != NULL ? cmd->target_branch : config->default_branch,
-        .scope = json_or(cmd->scope, STR("[]")),
-        .priority = cmd->priority,
-        .max_turns = cmd->max_turns,
-        .max_budget_microusd = cmd->max_budget_microusd,
-        .max_tokens = cmd->max_tokens,
-        .labels = json_or(cmd->labels, STR("[]")),
-        .channel = json_or(cmd->channel, STR("{}")),
-        .attachments = cmd->attachments,
+        .description = want->description,
+        .issue_number = want->issue_number,
+        .task_type = want->task_type != NULL ? want->task_type : "general",
+        .risk = want->risk,
+        .mode = want->mode,
+        .target_branch = want->target_branch != NULL ? want->target_branch : config->default_branch,
+        .scope = json_or(want->scope, STR("[]")),
+        .priority = want->priority,
+        .max_turns = want->max_turns,
+        .max_budget_microusd = want->max_budget_microusd,
+        .max_tokens = want->max_tokens,
+        .labels = json_or(want->labels, STR("[]")),
+        .channel = json_or(want->channel, STR("{}")),
+        .attachments = want->attachments,
         .depends_on = STR("[]"),
         .config = flow->task.config,
-        .overrides = cmd->overrides,
-        .best_of = cmd->best_of,
+        .overrides = want->overrides,
+        .best_of = want->best_of,
+        .origin = want->origin,
         .requested_by = request->requested_by,
         .run_count = 1,
         .created_us = ctx->now_us,
@@ -317,15 +319,15 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
     return RC_OK;
 }
 
-static void write_depends_on(struct context *ctx, const struct cmd_submit *cmd,
+static void write_depends_on(struct context *ctx, const struct submission *want,
                              struct task_row *task)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, TASK_DEPENDS_MAX * (ID_TEXT_BYTES + 4));
     struct jw jw = jw_to(&buf);
     jw_begin(&jw, '[');
-    for (size_t i = 0; i < cmd->depends_count; i++)
-        jw_str(&jw, cmd->depends_on[i].text);
+    for (size_t i = 0; i < want->depends_count; i++)
+        jw_str(&jw, want->depends_on[i].text);
     jw_end(&jw, ']');
     task->depends_on = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
 }
@@ -357,7 +359,7 @@ static enum rc emit_submitted(struct context *ctx, struct flow *flow)
 }
 
 /* override_reason: why an admin admits what policy denies, or NULL. */
-static enum rc write_rows(struct context *ctx, const struct cmd_submit *cmd, struct flow *flow,
+static enum rc write_rows(struct context *ctx, const struct submission *want, struct flow *flow,
                           const char *override_reason)
 {
     enum rc rc = flow_new_run(ctx, flow, 1);
@@ -369,7 +371,7 @@ static enum rc write_rows(struct context *ctx, const struct cmd_submit *cmd, str
         rc = policies_override_mode(ctx, flow, override_reason);
     /* Last: the rows store the id and the number of their last event. */
     if (rc == RC_OK)
-        rc = tasks_insert(ctx->db, &flow->task, cmd->depends_on, cmd->depends_count, ctx->err);
+        rc = tasks_insert(ctx->db, &flow->task, want->depends_on, want->depends_count, ctx->err);
     if (rc == RC_OK)
         rc = runs_insert(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK && override_reason != NULL)
@@ -377,92 +379,110 @@ static enum rc write_rows(struct context *ctx, const struct cmd_submit *cmd, str
     return rc;
 }
 
-enum rc submit_insert(struct context *ctx, const struct cmd_submit *cmd, struct flow *flow)
+enum rc submit_insert(struct context *ctx, const struct submission *want, struct flow *flow)
 {
-    return write_rows(ctx, cmd, flow, NULL);
+    return write_rows(ctx, want, flow, NULL);
 }
 
 /* Loads the parent, if there is one, and takes from it what the command leaves out. */
-static enum rc adopt(struct context *ctx, struct cmd_submit *cmd, struct flow *parent)
+static enum rc adopt(struct context *ctx, struct submission *want, struct flow *parent)
 {
-    enum rc rc = find_parent(ctx, cmd, parent);
-    if (rc == RC_OK && is_of_agent(cmd))
-        rc = check_agent(ctx, cmd, parent);
+    enum rc rc = find_parent(ctx, want, parent);
+    if (rc == RC_OK && is_of_agent(want))
+        rc = check_agent(ctx, want, parent);
     if (rc == RC_OK && !id_is_none(&parent->task.id))
-        inherit(cmd, &parent->task);
+        inherit(want, &parent->task);
     return rc;
 }
 
-static enum rc accept(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request,
-                      struct flow *parent)
+static enum rc accept(struct context *ctx, const struct submission *want,
+                      struct acceptance *request, struct flow *parent, struct submitted *answer)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     struct repository_row repository;
-    enum rc rc = check_entry(ctx, cmd, request, parent, &flow, &repository);
-    if (rc == RC_DENIED && !is_of_agent(cmd)) {
-        cmd->base.refused = rc;
-        return record_rejection(ctx, cmd, request);
+    enum rc rc = check_entry(ctx, want, request, parent, &flow, &repository);
+    if (rc == RC_DENIED && !is_of_agent(want)) {
+        answer->refused = rc;
+        return record_rejection(ctx, want, request, answer);
     }
     if (rc == RC_OK)
-        rc = fill_task(ctx, cmd, request, parent, &repository, &flow);
+        rc = fill_task(ctx, want, request, parent, &repository, &flow);
     if (rc != RC_OK)
         return rc;
-    write_depends_on(ctx, cmd, &flow.task);
+    write_depends_on(ctx, want, &flow.task);
     bool denied = policy_decide(request->mode, request->risk, request->approval) == POLICY_DENY;
     rc = assignment_check(ctx, &flow);
     if (rc == RC_OK)
-        rc = write_rows(ctx, cmd, &flow, denied ? cmd->override_reason : NULL);
+        rc = write_rows(ctx, want, &flow, denied ? want->override_reason : NULL);
     if (rc == RC_OK && !id_is_none(&parent->run.id))
         rc = subtasks_join(ctx, &parent->run);
     if (rc == RC_OK && flow.task.best_of > 0)
-        rc = best_of_submit(ctx, cmd, &repository, &flow);
+        rc = best_of_submit(ctx, want, &repository, &flow);
     if (rc != RC_OK)
         return rc;
     const struct forecast_limits limits = {flow.run.budget_microusd, flow.run.max_turns};
-    cmd->forecast = flow.run.forecast;
-    cmd->warning = forecast_warning(&flow.forecast, &limits, ctx->arena);
-    cmd->task_id = flow.task.id;
-    cmd->run_id = flow.run.id;
+    answer->forecast = flow.run.forecast;
+    answer->warning = forecast_warning(&flow.forecast, &limits, ctx->arena);
+    answer->task_id = flow.task.id;
+    answer->run_id = flow.run.id;
     ctx->round->admit = true;
-    return keep_key(ctx, cmd);
+    return keep_key(ctx, want, answer);
+}
+
+enum rc submit_task(struct context *ctx, const struct submission *given, struct submitted *ret)
+{
+    CLEANUP(flow_release) struct flow parent = {0};
+    struct submission want = *given;
+    struct submitted answer = {0};
+    struct acceptance request = {.overridden = want.override_reason != NULL && want.may_override};
+    enum rc rc = look_up_key(ctx, &want, &request, &answer);
+    if (rc == RC_OK && !answer.repeated)
+        rc = adopt(ctx, &want, &parent);
+    if (rc != RC_OK)
+        return rc;
+    request.requested_by = want.requested_by != NULL ? want.requested_by : ctx->actor.id;
+    /* What an agent submits counts for the person who submitted its task. */
+    if (is_of_agent(&want))
+        request.requested_by = parent.task.requested_by;
+    request.repository = want.repository;
+    request.mode = want.mode;
+    request.risk = want.risk;
+    if (!answer.repeated)
+        rc = accept(ctx, &want, &request, &parent, &answer);
+    if (rc == RC_OK)
+        *ret = answer;
+    return rc;
 }
 
 static enum rc apply_submit(struct context *ctx, struct command *command)
 {
     struct cmd_submit *cmd = (struct cmd_submit *)command;
-    CLEANUP(flow_release) struct flow parent = {0};
-    struct acceptance request = {
-        .overridden = cmd->override_reason != NULL && cmd->may_override,
-    };
-    command->explained = (struct str){0};
-    enum rc rc = look_up_key(ctx, cmd, &request);
-    if (rc == RC_OK && !cmd->repeated)
-        rc = adopt(ctx, cmd, &parent);
-    if (rc != RC_OK || cmd->repeated)
-        return rc;
-    /* What an agent submits counts for the person who submitted its task. */
-    request.requested_by = is_of_agent(cmd) ? parent.task.requested_by : ctx->actor.id;
-    request.repository = cmd->repository;
-    request.mode = cmd->mode;
-    request.risk = cmd->risk;
-    return accept(ctx, cmd, &request, &parent);
+    cmd->answer = (struct submitted){0};
+    enum rc rc = submit_task(ctx, &cmd->task, &cmd->answer);
+    command->refused = cmd->answer.refused;
+    command->explained = cmd->answer.explained;
+    return rc;
 }
 
 static void submit_names(const struct command *command, struct read_ahead *read_ahead)
 {
-    const struct cmd_submit *cmd = (const struct cmd_submit *)command;
-    if (!id_is_none(&cmd->parent_id) && !is_of_agent(cmd))
-        read_ahead_owner(read_ahead, &cmd->parent_id);
+    const struct submission *want = &((const struct cmd_submit *)command)->task;
+    if (!id_is_none(&want->parent_id) && !is_of_agent(want))
+        read_ahead_owner(read_ahead, &want->parent_id);
 }
 
 static const struct command_ops submit_ops = {
     .name = "submit", .apply = apply_submit, .names = submit_names};
 
+struct submission submission_new(void)
+{
+    return (struct submission){
+        .risk = RISK_MEDIUM, .mode = MODE_SUPERVISED_PR, .priority = PRIORITY_NORMAL};
+}
+
 struct cmd_submit *cmd_submit_new(void)
 {
     struct cmd_submit *cmd = command_new(&submit_ops, sizeof *cmd);
-    cmd->risk = RISK_MEDIUM;
-    cmd->mode = MODE_SUPERVISED_PR;
-    cmd->priority = PRIORITY_NORMAL;
+    cmd->task = submission_new();
     return cmd;
 }

@@ -10,6 +10,7 @@ struct context;
 struct db;
 struct read_ahead;
 struct job_hooks;
+struct flow;
 
 struct control_hooks {
     /* Starts runs that wait for a slot, at the end of a batch that may have freed one.  *state is
@@ -19,5 +20,8 @@ struct control_hooks {
     /* Before a batch is applied: locks and reads what owns its jobs, in the lock order. */
     enum rc (*read_owners)(struct read_ahead *read_ahead, struct db *db, struct err *err);
     const struct job_hooks *jobs; /* queue/job_hooks.h */
+    /* After every event of a run or task (control/run/flow.h), which is being changed: *flow is not
+       saved yet. */
+    enum rc (*run_event)(struct context *ctx, const struct flow *flow, const char *type);
 };
 #endif

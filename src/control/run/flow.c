@@ -116,6 +116,13 @@ enum rc flow_save(struct context *ctx, struct flow *flow)
     return tasks_save(ctx->db, &flow->task, ctx->err);
 }
 
+/* Rooms above this one that follow runs, and channels that people listen to. */
+static enum rc tell(struct context *ctx, const struct flow *flow, const struct event *event)
+{
+    enum rc rc = ctx->hooks->run_event(ctx, flow, event->type);
+    return rc == RC_OK ? notify_event(ctx, flow, event) : rc;
+}
+
 enum rc flow_emit_data(struct context *ctx, struct flow *flow, const char *type, struct str data)
 {
     struct event event = {
@@ -133,7 +140,7 @@ enum rc flow_emit_data(struct context *ctx, struct flow *flow, const char *type,
     if (rc != RC_OK)
         return rc;
     flow->run.event_seq++;
-    return notify_event(ctx, flow, &event);
+    return tell(ctx, flow, &event);
 }
 
 enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type, struct event_body *body)
@@ -155,7 +162,7 @@ enum rc flow_emit_task(struct context *ctx, struct flow *flow, const char *type,
         .data = body != NULL ? event_body_close(body) : STR("{}"),
     };
     enum rc rc = context_append(ctx, &event, &flow->task.last_event_id);
-    return rc == RC_OK ? notify_event(ctx, flow, &event) : rc;
+    return rc == RC_OK ? tell(ctx, flow, &event) : rc;
 }
 
 /* How long it may wait for its turn, each time it has to. */

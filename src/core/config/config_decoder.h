@@ -52,6 +52,9 @@ MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *o
                                      const char *path);
 void config_add_rules_judge(struct repo_config *config); /* Unless it is there. */
 MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_intake(struct decoder *decoder, const struct js *object);
+/* After the timeouts, and before `verify`. */
+MUST_USE enum rc config_decode_train(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
                                     const char *path);

@@ -5,8 +5,10 @@
  *   forge, api, credentials: config_forge.c
  *   agent:       config_agent.c
  *   candidates:  config_candidates.c
+ *   intake:      config_intake.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
+ *   train:       config_train.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
  *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
@@ -81,6 +83,8 @@ struct repo_config config_default(void)
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
                    .memory = true},
+        .intake = intake_rules_default(),
+        .train = {.batch_max = 8, .ahead_max = 2},
         .sync = {.poll_ms = CONFIG_MINUTE_MS, .recover_ms = 10 * CONFIG_MINUTE_MS},
     };
 }
@@ -313,7 +317,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence, *candidates;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train;
     const struct js *webhook, *sync;
 };
 
@@ -354,6 +358,8 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "prompt", FIELD_OPTIONAL, &sections->prompt);
     fields_object(&fields, "credentials", FIELD_OPTIONAL, &sections->credentials);
     fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
+    fields_object(&fields, "intake", FIELD_OPTIONAL, &sections->intake);
+    fields_object(&fields, "train", FIELD_OPTIONAL, &sections->train);
     fields_object(&fields, "webhook", FIELD_OPTIONAL, &sections->webhook);
     fields_object(&fields, "sync", FIELD_OPTIONAL, &sections->sync);
     fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
@@ -377,6 +383,8 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->retries, decode_retries},
         {sections->prompt, decode_prompt},
         {sections->plan, config_decode_plan},
+        {sections->intake, config_decode_intake},
+        {sections->train, config_decode_train},
         {sections->webhook, config_decode_webhook},
         {sections->sync, config_decode_sync},
     };

@@ -4,11 +4,12 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_forge.c, config_steps.c.
+ * config_forge.c, config_intake.c, config_steps.c, config_train.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
+#include "core/pr/intake.h"
 #include "core/pr/sync_mode.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
@@ -54,6 +55,13 @@ enum adapter {
 };
 /* The prompt's file is always there; by default it comes on stdin too. */
 enum prompt_way { PROMPT_STDIN, PROMPT_FILE };
+/* Who merges what is ready. */
+enum train_use {
+    TRAIN_USE_DROVER,
+    TRAIN_USE_AUTO,  /* The forge, once it may. */
+    TRAIN_USE_QUEUE, /* The forge's own merge queue. */
+    TRAIN_USE_OFF,
+};
 /* Two runs that mean to change the same files. */
 enum overlap_rule { OVERLAP_ALLOW, OVERLAP_WARN, OVERLAP_SERIALIZE };
 
@@ -222,7 +230,17 @@ struct repo_config {
             *rules[CONFIG_RULES_MAX + 1]; /* Files of rules; default AGENTS.md, CLAUDE.md, ... */
         bool memory;                      /* true: what earlier runs learned. */
     } prompt;
+    struct {
+        enum train_use use;
+        bool api;          /* `land: api`: the forge merges; else the target is pushed. */
+        bool batch;        /* `verify: batch`; else each position is verified. */
+        int64_t batch_max; /* 8 */
+        int64_t ahead_max; /* 2 */
+        const struct verifier_config *checks; /* NULL: those of `verify`. */
+        size_t check_count;
+    } train;
     struct blueprint blueprint; /* `steps` and `sequence` */
+    struct intake_rules intake; /* Which issues become tasks. */
     struct {
         const char *secret, *old_secret; /* Names of variables of the server, or NULL. */
     } webhook;

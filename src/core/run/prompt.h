@@ -1,9 +1,12 @@
 /*
  * context.h - the prompt, assembled from its sources within a token budget.
  *
- * In order: system text, repository rules, issue with comments, the task, memory, attachments.
- * Four bytes count as a token.  Over the budget the oldest comments go first, then the memory,
- * the attachments and the rules files, each from the last; issue and task are never cut.
+ * In order: system text, repository rules, issue with comments and linked issues, the task, memory,
+ * attachments.  Four bytes count as a token.  Over the budget the oldest comments go first, then the
+ * linked issues, the memory, the attachments and the rules files, each from the last; issue and task
+ * are never cut.
+ *
+ * Text by people who are not trusted stands between two lines that it cannot write (untrusted.h).
  */
 #ifndef CORE_RUN_PROMPT_H
 #define CORE_RUN_PROMPT_H
@@ -20,6 +23,7 @@ enum prompt_kind {
     PROMPT_RULES,
     PROMPT_ISSUE,
     PROMPT_COMMENT, /* Oldest first. */
+    PROMPT_LINKED,  /* An issue that the issue names, or waits for. */
     PROMPT_TASK,
     PROMPT_MEMORY,     /* The most useful first. */
     PROMPT_ATTACHMENT, /* The agent has it as a file too. */
@@ -29,6 +33,7 @@ struct prompt_part {
     enum prompt_kind kind;
     const char *title; /* File name, issue title, comment author. */
     const char *text;
+    bool untrusted; /* title and text were cleaned (untrusted.h); the text is fenced. */
 };
 struct prompt_input {
     const char *task_id;
@@ -36,6 +41,7 @@ struct prompt_input {
     const struct prompt_part *parts; /* Any order; grouped by kind, kept in order within one. */
     size_t part_count;
     int64_t token_budget;
+    const char *boundary; /* Random, for untrusted parts. */
 };
 struct prompt_result {
     int64_t token_estimate;
@@ -53,9 +59,9 @@ struct prompt_news {
 };
 void prompt_resume(const struct prompt_news *news, struct buf *into);
 /* Changes whenever the same parts would make another prompt. */
-enum { PROMPT_TEMPLATE_VERSION = 1 };
+enum { PROMPT_TEMPLATE_VERSION = 2 };
 enum { PROMPT_VERSION_BYTES = 32 };
-/* "1-4be0c28a9f01": the template, and a hash of the system text.  Returns to. */
+/* "2-4be0c28a9f01": the template, and a hash of the system text.  Returns to. */
 char *prompt_template_version(char to[PROMPT_VERSION_BYTES], const char *system_text);
 
 /* RC_INVALID when there is neither task nor issue text; RC_TOO_LARGE when even the task overflows

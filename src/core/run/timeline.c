@@ -117,6 +117,13 @@ static char *describe_issue(const struct description *how, const struct js *data
                         how->words, member(data, "title"));
 }
 
+static char *describe_decided(const struct description *how, const struct js *data,
+                              struct arena *arena)
+{
+    return arena_printf(arena, "issue #%lld %s: %s, %s", (long long)js_get_int(data, "number", 0),
+                        how->words, member(data, "decision"), member(data, "reason"));
+}
+
 static char *describe_count(const struct description *how, const struct js *data,
                             struct arena *arena)
 {
@@ -492,6 +499,7 @@ static const struct description tellings[] = {
     {EV_ISSUE_COMMENTED, NULL, describe_issue, "commented", false, false},
     {EV_ISSUE_CLOSED, NULL, describe_issue, "closed", false, false},
     {EV_ISSUE_REOPENED, NULL, describe_issue, "reopened", false, false},
+    {EV_ISSUE_DECIDED, NULL, describe_decided, "looked at", false, false},
     {EV_REPOSITORY_QUARANTINED, NULL, describe_named, "quarantined repository", true, false},
     {EV_REPOSITORY_RELEASED, NULL, describe_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},

@@ -174,5 +174,7 @@ MUST_USE enum rc step_publish(struct step *step, struct err *err);
 MUST_USE enum rc step_unpublish(struct step *step, struct err *err);
 MUST_USE enum rc step_clean(struct step *step, struct err *err);
 MUST_USE enum rc step_notify(struct step *step, struct err *err);
+MUST_USE enum rc step_issue(struct step *step, struct err *err);
+MUST_USE enum rc step_comment(struct step *step, struct err *err);
 MUST_USE enum rc step_sync(struct step *step, struct err *err);
 #endif

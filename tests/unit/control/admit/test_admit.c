@@ -35,19 +35,19 @@ struct wish { /* What a test says of a task; the rest is as always. */
 static struct cmd_submit *new_submit(struct wish wish)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = wish.repository;
-    cmd->description = "Mend it";
-    cmd->task_type = wish.type;
-    cmd->mode = wish.mode;
-    cmd->risk = wish.risk;
-    cmd->scope = str_of(wish.scope);
+    cmd->task.repository = wish.repository;
+    cmd->task.description = "Mend it";
+    cmd->task.task_type = wish.type;
+    cmd->task.mode = wish.mode;
+    cmd->task.risk = wish.risk;
+    cmd->task.scope = str_of(wish.scope);
     if (wish.priority != 0)
-        cmd->priority = wish.priority;
+        cmd->task.priority = wish.priority;
     if (wish.after != NULL) {
         struct id *task_id = arena_array(&cmd->base.arena, 1, sizeof *task_id);
         *task_id = lab_run(&lab, wish.after).task_id;
-        cmd->depends_on = task_id;
-        cmd->depends_count = 1;
+        cmd->task.depends_on = task_id;
+        cmd->task.depends_count = 1;
     }
     cmd->base.actor = (struct actor){"user", wish.actor != NULL ? wish.actor : "ada"};
     return cmd;
@@ -57,7 +57,7 @@ static struct id submit(struct wish wish)
 {
     struct cmd_submit *cmd = new_submit(wish);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    struct id run_id = cmd->run_id;
+    struct id run_id = cmd->answer.run_id;
     command_free(&cmd->base);
     return run_id;
 }
@@ -169,8 +169,8 @@ START_TEST(a_spent_budget_rejects_what_comes_and_defers_what_waits)
     lab_step(&lab, "hydrate", RESULT_HYDRATE);
     lab_step(&lab, "agent", RESULT_AGENT); /* 0.50 USD, under way: it counts. */
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = "acme/one";
-    cmd->description = "One more";
+    cmd->task.repository = "acme/one";
+    cmd->task.description = "One more";
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_DENIED);
     ck_assert_str_eq(cmd->base.err.code, "cost_budget_exceeded");
     ck_assert_int_gt(cmd->base.err.retry_ms, 0);

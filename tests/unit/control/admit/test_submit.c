@@ -26,8 +26,8 @@ static void teardown(void)
 static struct cmd_submit *command_for(const char *repository)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = repository;
-    cmd->description = "Mend it";
+    cmd->task.repository = repository;
+    cmd->task.description = "Mend it";
     cmd->base.actor = (struct actor){"user", "ada"};
     return cmd;
 }
@@ -55,14 +55,14 @@ static void end_run(void)
 START_TEST(the_same_key_gives_the_same_task)
 {
     struct cmd_submit *first = command_for("acme/many"), *again = command_for("acme/many");
-    first->idempotency_key = again->idempotency_key = "k1";
-    first->body_sha256 = again->body_sha256 = "b1";
+    first->task.idempotency_key = again->task.idempotency_key = "k1";
+    first->task.body_sha256 = again->task.body_sha256 = "b1";
     ck_assert_int_eq(lab_call(&lab, &first->base), RC_OK);
     int64_t before = log_length();
     ck_assert_int_eq(lab_call(&lab, &again->base), RC_OK);
-    ck_assert(again->repeated);
-    ck_assert_str_eq(again->task_id.text, first->task_id.text);
-    ck_assert_str_eq(again->run_id.text, first->run_id.text);
+    ck_assert(again->answer.repeated);
+    ck_assert_str_eq(again->answer.task_id.text, first->answer.task_id.text);
+    ck_assert_str_eq(again->answer.run_id.text, first->answer.run_id.text);
     ck_assert_int_eq(log_length(), before);
     command_free(&first->base);
     command_free(&again->base);
@@ -72,12 +72,12 @@ END_TEST
 START_TEST(two_of_the_same_key_in_one_batch_make_one_task)
 {
     struct cmd_submit *first = command_for("acme/many"), *again = command_for("acme/many");
-    first->idempotency_key = again->idempotency_key = "k1";
-    first->body_sha256 = again->body_sha256 = "b1";
+    first->task.idempotency_key = again->task.idempotency_key = "k1";
+    first->task.body_sha256 = again->task.body_sha256 = "b1";
     lab_post(&lab, &first->base);
     lab_post(&lab, &again->base);
     lab_rounds(&lab);
-    ck_assert_str_eq(again->task_id.text, first->task_id.text);
+    ck_assert_str_eq(again->answer.task_id.text, first->answer.task_id.text);
     command_free(&first->base);
     command_free(&again->base);
 }
@@ -86,9 +86,9 @@ END_TEST
 START_TEST(the_same_key_with_another_body_is_refused)
 {
     struct cmd_submit *first = command_for("acme/many"), *other = command_for("acme/many");
-    first->idempotency_key = other->idempotency_key = "k1";
-    first->body_sha256 = "b1";
-    other->body_sha256 = "b2";
+    first->task.idempotency_key = other->task.idempotency_key = "k1";
+    first->task.body_sha256 = "b1";
+    other->task.body_sha256 = "b2";
     ck_assert_int_eq(lab_call(&lab, &first->base), RC_OK);
     ck_assert_int_eq(lab_call(&lab, &other->base), RC_INVALID);
     ck_assert_str_eq(other->base.err.code, "IDEMPOTENCY_KEY_REUSED");
@@ -100,13 +100,13 @@ END_TEST
 START_TEST(a_key_is_forgotten_after_a_day)
 {
     struct cmd_submit *first = command_for("acme/many"), *again = command_for("acme/many");
-    first->idempotency_key = again->idempotency_key = "k1";
-    first->body_sha256 = again->body_sha256 = "b1";
+    first->task.idempotency_key = again->task.idempotency_key = "k1";
+    first->task.body_sha256 = again->task.body_sha256 = "b1";
     ck_assert_int_eq(lab_call(&lab, &first->base), RC_OK);
     lab.now_us += 24 * US_PER_HOUR + 1;
     ck_assert_int_eq(lab_call(&lab, &again->base), RC_OK);
-    ck_assert(!again->repeated);
-    ck_assert_str_ne(again->task_id.text, first->task_id.text);
+    ck_assert(!again->answer.repeated);
+    ck_assert_str_ne(again->answer.task_id.text, first->answer.task_id.text);
     command_free(&first->base);
     command_free(&again->base);
 }
@@ -115,8 +115,8 @@ END_TEST
 START_TEST(a_denied_mode_is_refused_and_recorded)
 {
     struct cmd_submit *cmd = command_for("acme/many");
-    cmd->mode = MODE_AUTONOMOUS_PR;
-    cmd->risk = RISK_HIGH;
+    cmd->task.mode = MODE_AUTONOMOUS_PR;
+    cmd->task.risk = RISK_HIGH;
     int64_t before = log_length();
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_DENIED);
     ck_assert_str_eq(cmd->base.err.code, "policy.execution_mode_not_allowed");
@@ -141,15 +141,15 @@ END_TEST
 START_TEST(only_an_admin_overrides_a_denied_mode)
 {
     struct cmd_submit *cmd = command_for("acme/many");
-    cmd->mode = MODE_AUTONOMOUS_PR;
-    cmd->risk = RISK_HIGH;
-    cmd->override_reason = "an emergency";
+    cmd->task.mode = MODE_AUTONOMOUS_PR;
+    cmd->task.risk = RISK_HIGH;
+    cmd->task.override_reason = "an emergency";
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_DENIED);
-    cmd->may_override = true;
+    cmd->task.may_override = true;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     ck_assert_uint_eq(cmd->base.explained.len, 0);
-    ck_assert_str_eq(lab_run(&lab, &cmd->run_id).overridden, "execution_mode");
-    ck_assert_int_eq(lab_count_events(&lab, &cmd->run_id, EV_POLICY_OVERRIDE_APPROVED), 1);
+    ck_assert_str_eq(lab_run(&lab, &cmd->answer.run_id).overridden, "execution_mode");
+    ck_assert_int_eq(lab_count_events(&lab, &cmd->answer.run_id, EV_POLICY_OVERRIDE_APPROVED), 1);
     command_free(&cmd->base);
 }
 END_TEST
@@ -157,11 +157,11 @@ END_TEST
 START_TEST(what_need_not_be_overridden_is_not)
 {
     struct cmd_submit *cmd = command_for("acme/many");
-    cmd->override_reason = "just in case";
-    cmd->may_override = true;
+    cmd->task.override_reason = "just in case";
+    cmd->task.may_override = true;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    ck_assert_ptr_null(lab_run(&lab, &cmd->run_id).overridden);
-    ck_assert_int_eq(lab_count_events(&lab, &cmd->run_id, EV_POLICY_OVERRIDE_APPROVED), 0);
+    ck_assert_ptr_null(lab_run(&lab, &cmd->answer.run_id).overridden);
+    ck_assert_int_eq(lab_count_events(&lab, &cmd->answer.run_id, EV_POLICY_OVERRIDE_APPROVED), 0);
     command_free(&cmd->base);
 }
 END_TEST
@@ -228,9 +228,9 @@ START_TEST(a_huge_scope_is_kept_and_does_not_break_the_log)
     for (int i = 0; i < 300000; i++)
         buf_adds(&scope, "\\\"");
     buf_adds(&scope, "\"]");
-    cmd->scope = buf_str(&scope);
+    cmd->task.scope = buf_str(&scope);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    ck_assert_uint_eq(lab_task(&lab, &cmd->run_id).scope.len, scope.len);
+    ck_assert_uint_eq(lab_task(&lab, &cmd->answer.run_id).scope.len, scope.len);
     command_free(&cmd->base);
 }
 END_TEST
@@ -257,9 +257,9 @@ END_TEST
 static struct id submit_with_priority(int64_t priority)
 {
     struct cmd_submit *cmd = command_for("acme/one");
-    cmd->priority = priority;
+    cmd->task.priority = priority;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    struct id run_id = cmd->run_id;
+    struct id run_id = cmd->answer.run_id;
     command_free(&cmd->base);
     return run_id;
 }
@@ -284,8 +284,8 @@ static struct cmd_submit *dependent_on(const struct id *run_id)
     struct cmd_submit *cmd = command_for("acme/many");
     struct id *ids = arena_alloc(&cmd->base.arena, sizeof *ids);
     *ids = lab_run(&lab, run_id).task_id;
-    cmd->depends_on = ids;
-    cmd->depends_count = 1;
+    cmd->task.depends_on = ids;
+    cmd->task.depends_count = 1;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     return cmd;
 }
@@ -294,7 +294,7 @@ START_TEST(a_task_waits_for_what_it_depends_on)
 {
     struct id first = lab_submit(&lab, "acme/many");
     struct cmd_submit *next = dependent_on(&first);
-    ck_assert_int_eq(status_of(&next->run_id), TASK_DEFERRED);
+    ck_assert_int_eq(status_of(&next->answer.run_id), TASK_DEFERRED);
     static const struct {
         const char *step, *result;
     } way[] = {{"prepare", RESULT_PREPARE}, {"hydrate", RESULT_HYDRATE},
@@ -304,7 +304,7 @@ START_TEST(a_task_waits_for_what_it_depends_on)
         struct job_row job = lab_take(&lab, way[i].step);
         lab_finish(&lab, &job, way[i].result);
     }
-    ck_assert_int_eq(status_of(&next->run_id), TASK_HYDRATING);
+    ck_assert_int_eq(status_of(&next->answer.run_id), TASK_HYDRATING);
     command_free(&next->base);
 }
 END_TEST
@@ -314,8 +314,8 @@ START_TEST(a_task_fails_with_what_it_depends_on)
     struct id first = lab_submit(&lab, "acme/many");
     struct cmd_submit *next = dependent_on(&first);
     end_run();
-    ck_assert_int_eq(status_of(&next->run_id), TASK_FAILED);
-    ck_assert_str_eq(lab_run(&lab, &next->run_id).error_code, "dependency_failed");
+    ck_assert_int_eq(status_of(&next->answer.run_id), TASK_FAILED);
+    ck_assert_str_eq(lab_run(&lab, &next->answer.run_id).error_code, "dependency_failed");
     command_free(&next->base);
 }
 END_TEST
@@ -358,8 +358,8 @@ START_TEST(a_submission_does_not_wait_for_the_row_of_a_dependency)
     ck_assert_int_eq(tx_begin(other, &tx, NULL), RC_OK);
     ck_assert_int_eq(tasks_get(other, depends_on, &lab.arena, &row, NULL), RC_OK);
     struct cmd_submit *cmd = command_for("acme/many");
-    cmd->depends_on = depends_on;
-    cmd->depends_count = 1;
+    cmd->task.depends_on = depends_on;
+    cmd->task.depends_count = 1;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     tx_abort(&tx);
     store_writer_close(lab.store, other);

@@ -78,8 +78,8 @@ START_TEST(a_refused_command_leaves_its_batch_intact)
 {
     struct cmd_enqueue *good = enqueue_command(&plain, 1);
     struct cmd_submit *bad = cmd_submit_new();
-    bad->repository = "nobody/knows";
-    bad->description = "x";
+    bad->task.repository = "nobody/knows";
+    bad->task.description = "x";
     struct cmd_enqueue *also_good = enqueue_command(&plain, 1);
     int64_t before = stats().batches;
     lab_post(&lab, &good->base);

@@ -205,8 +205,8 @@ static const char *config_of(size_t bytes)
 static struct cmd_submit *new_submit(const char *description)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = "acme/a";
-    cmd->description = description;
+    cmd->task.repository = "acme/a";
+    cmd->task.description = description;
     cmd->base.actor = (struct actor){"user", "ada"};
     return cmd;
 }
@@ -246,7 +246,7 @@ START_TEST(a_task_as_large_as_may_be_comes_to_its_end)
     lab_repository(&lab, "acme/a", config_of(640 * 1024));
     struct cmd_submit *cmd = new_submit(repeat('\1', CONTROL_CHARACTERS));
     ck_assert_msg(lab_call(&lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
-    struct id run_id = cmd->run_id;
+    struct id run_id = cmd->answer.run_id;
     command_free(&cmd->base);
     const char *results = arena_printf(&lab.arena, "[\"%s\"]", repeat('x', 127 * 1024));
     exec(&sql_results, P_LIST(P_ID(&run_id), P_JSON(str_of(results))));

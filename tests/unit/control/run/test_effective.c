@@ -25,10 +25,10 @@ static void open_with(const char *defaults)
 static struct cmd_submit *command_for(const char *repository, const char *overrides)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = repository;
-    cmd->description = "Mend it";
+    cmd->task.repository = repository;
+    cmd->task.description = "Mend it";
     cmd->base.actor = (struct actor){"user", "ada"};
-    cmd->overrides = str_of(overrides);
+    cmd->task.overrides = str_of(overrides);
     return cmd;
 }
 
@@ -48,8 +48,8 @@ START_TEST(a_task_takes_defaults_repository_and_overrides)
     lab_repository(&lab, "acme/one", "\"limits\":{\"maxTurns\":40}");
     struct cmd_submit *cmd = command_for("acme/one", "{\"timeouts\":{\"agentMs\":777}}");
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    struct task_row task = lab_task(&lab, &cmd->run_id);
-    struct run_row run = lab_run(&lab, &cmd->run_id);
+    struct task_row task = lab_task(&lab, &cmd->answer.run_id);
+    struct run_row run = lab_run(&lab, &cmd->answer.run_id);
     ck_assert_int_eq(task.max_turns, 0); /* It asked for none. */
     ck_assert_int_eq(task.max_budget_microusd, 0);
     ck_assert_int_eq(run.max_turns, 40);
@@ -119,10 +119,10 @@ START_TEST(a_retry_keeps_the_limits_that_the_task_asked_for)
     open_with("");
     lab_repository(&lab, "acme/one", LIMITS_3);
     struct cmd_submit *cmd = command_for("acme/one", "");
-    cmd->max_turns = 7;
+    cmd->task.max_turns = 7;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     lab_repository(&lab, "acme/one", LIMITS_50);
-    struct id next = retried(&cmd->run_id);
+    struct id next = retried(&cmd->answer.run_id);
     expect_limits(&next, 7, 4);
     command_free(&cmd->base);
 }

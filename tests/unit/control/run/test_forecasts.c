@@ -25,11 +25,11 @@ static void teardown(void)
 static struct cmd_submit *submit(const char *repository, const char *type, int64_t microusd)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = repository;
-    cmd->description = "Mend it";
-    cmd->task_type = type;
-    cmd->mode = MODE_PATCH_ONLY;
-    cmd->max_budget_microusd = microusd;
+    cmd->task.repository = repository;
+    cmd->task.description = "Mend it";
+    cmd->task.task_type = type;
+    cmd->task.mode = MODE_PATCH_ONLY;
+    cmd->task.max_budget_microusd = microusd;
     cmd->base.actor = (struct actor){"user", "ada"};
     ck_assert_msg(lab_call(&lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
     return cmd;
@@ -63,9 +63,9 @@ START_TEST(the_first_runs_have_none)
     complete("acme/billing", "fix", 1);
     complete("acme/billing", "fix", 2);
     struct cmd_submit *cmd = submit("acme/billing", "fix", 0);
-    ck_assert_uint_eq(cmd->forecast.len, 0);
-    ck_assert_ptr_null(cmd->warning);
-    ck_assert_str_eq(lab_run(&lab, &cmd->run_id).wanted_agent, "none");
+    ck_assert_uint_eq(cmd->answer.forecast.len, 0);
+    ck_assert_ptr_null(cmd->answer.warning);
+    ck_assert_str_eq(lab_run(&lab, &cmd->answer.run_id).wanted_agent, "none");
     command_free(&cmd->base);
 }
 END_TEST
@@ -77,17 +77,18 @@ START_TEST(later_ones_are_forecast_by_similar_ones_then_by_the_repository)
     for (int i = 0; i < 3; i++)
         complete("acme/billing", "feature", 9);
     struct cmd_submit *similar = submit("acme/billing", "fix", 2500000);
-    ck_assert_str_eq(text_of(lab_run(&lab, &similar->run_id).forecast),
+    ck_assert_str_eq(text_of(lab_run(&lab, &similar->answer.run_id).forecast),
                      "{\"costUsd\":2,\"costUsdP90\":3,\"turns\":2,\"turnsP90\":3,\"seconds\":2,"
                      "\"secondsP90\":3,\"basedOn\":{\"runs\":3,\"scope\":\"similar\"}}");
-    ck_assert_ptr_nonnull(strstr(similar->warning, "3.00 USD or more, and the budget is 2.50 USD"));
+    ck_assert_ptr_nonnull(
+        strstr(similar->answer.warning, "3.00 USD or more, and the budget is 2.50 USD"));
     struct cmd_submit *any = submit("acme/billing", "docs", 0);
-    ck_assert_ptr_nonnull(strstr(text_of(any->forecast),
+    ck_assert_ptr_nonnull(strstr(text_of(any->answer.forecast),
                                  "\"turnsP90\":9,\"seconds\":3,\"secondsP90\":9,\"basedOn\":"
                                  "{\"runs\":6,\"scope\":\"repository\"}"));
-    ck_assert_ptr_null(any->warning);
+    ck_assert_ptr_null(any->answer.warning);
     struct cmd_submit *other = submit("acme/other", "fix", 0);
-    ck_assert_uint_eq(other->forecast.len, 0);
+    ck_assert_uint_eq(other->answer.forecast.len, 0);
     command_free(&similar->base);
     command_free(&any->base);
     command_free(&other->base);
@@ -103,7 +104,7 @@ START_TEST(runs_that_failed_say_nothing)
         command_free(&cmd->base);
     }
     struct cmd_submit *cmd = submit("acme/billing", "fix", 0);
-    ck_assert_uint_eq(cmd->forecast.len, 0);
+    ck_assert_uint_eq(cmd->answer.forecast.len, 0);
     command_free(&cmd->base);
 }
 END_TEST
@@ -113,7 +114,7 @@ START_TEST(the_event_of_the_queued_run_has_it)
     for (int i = 1; i <= 3; i++)
         complete("acme/billing", "fix", i);
     struct cmd_submit *cmd = submit("acme/billing", "fix", 0);
-    struct event_filter filter = {.run_id = cmd->run_id, .limit = 10};
+    struct event_filter filter = {.run_id = cmd->answer.run_id, .limit = 10};
     struct event *events;
     size_t count;
     ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, NULL), RC_OK);

@@ -185,11 +185,11 @@ END_TEST
 START_TEST(money_that_is_spent_ends_the_run_instead_of_a_repair)
 {
     struct cmd_submit *submit = cmd_submit_new();
-    submit->repository = "acme/billing";
-    submit->description = "Cheap";
-    submit->max_budget_microusd = 900000;
+    submit->task.repository = "acme/billing";
+    submit->task.description = "Cheap";
+    submit->task.max_budget_microusd = 900000;
     ck_assert_int_eq(lab_call(&lab, &submit->base), RC_OK);
-    struct id run_id = submit->run_id;
+    struct id run_id = submit->answer.run_id;
     command_free(&submit->base);
     walk_to("agent");
     lab_step(&lab, "agent", RESULT_AGENT);
@@ -316,11 +316,11 @@ END_TEST
 static struct id submit_risky(void)
 {
     struct cmd_submit *submit = cmd_submit_new();
-    submit->repository = "acme/billing";
-    submit->description = "Touch the payments";
-    submit->risk = RISK_HIGH;
+    submit->task.repository = "acme/billing";
+    submit->task.description = "Touch the payments";
+    submit->task.risk = RISK_HIGH;
     ck_assert_int_eq(lab_call(&lab, &submit->base), RC_OK);
-    struct id run_id = submit->run_id;
+    struct id run_id = submit->answer.run_id;
     command_free(&submit->base);
     return run_id;
 }
@@ -400,11 +400,11 @@ END_TEST
 START_TEST(patch_only_opens_no_pull_request)
 {
     struct cmd_submit *submit = cmd_submit_new();
-    submit->repository = "acme/billing";
-    submit->description = "Only look";
-    submit->mode = MODE_PATCH_ONLY;
+    submit->task.repository = "acme/billing";
+    submit->task.description = "Only look";
+    submit->task.mode = MODE_PATCH_ONLY;
     ck_assert_int_eq(lab_call(&lab, &submit->base), RC_OK);
-    struct id run_id = submit->run_id;
+    struct id run_id = submit->answer.run_id;
     command_free(&submit->base);
     walk_to("publish");
     expect(&run_id, RUN_COMPLETED);

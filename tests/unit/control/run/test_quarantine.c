@@ -35,8 +35,8 @@ static void call_quarantine(struct cmd_quarantine *cmd, const char *reason)
 static enum rc submit(const char **ret_text)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->repository = "acme/billing";
-    cmd->description = "Fix the clock";
+    cmd->task.repository = "acme/billing";
+    cmd->task.description = "Fix the clock";
     cmd->base.actor = (struct actor){"user", "ada"};
     enum rc rc = lab_call(&lab, &cmd->base);
     *ret_text = arena_printf(&lab.arena, "%s %s", cmd->base.err.code, cmd->base.err.text);

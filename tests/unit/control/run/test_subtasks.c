@@ -36,18 +36,18 @@ struct want {                /* Of a task; zeroed: the defaults. */
 static struct cmd_submit *command_for(const struct want *want)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    cmd->description = "Mend it";
+    cmd->task.description = "Mend it";
     cmd->base.actor = (struct actor){"user", "ada"};
     if (want->parent != NULL)
-        cmd->parent_id = lab_run(&lab, want->parent).task_id;
+        cmd->task.parent_id = lab_run(&lab, want->parent).task_id;
     else if (want->agent == NULL)
-        cmd->repository = "acme/billing";
+        cmd->task.repository = "acme/billing";
     if (want->agent != NULL) {
-        cmd->agent_run_id = *want->agent;
+        cmd->task.agent_run_id = *want->agent;
         cmd->base.actor = (struct actor){"agent", want->agent->text};
     }
-    cmd->max_budget_microusd = want->usd_millis * 1000;
-    cmd->max_tokens = want->tokens;
+    cmd->task.max_budget_microusd = want->usd_millis * 1000;
+    cmd->task.max_tokens = want->tokens;
     return cmd;
 }
 
@@ -56,7 +56,7 @@ static struct id submit(const struct want *want)
     struct cmd_submit *cmd = command_for(want);
     enum rc rc = lab_call(&lab, &cmd->base);
     ck_assert_msg(rc == RC_OK, "%s: %s", cmd->base.err.code, cmd->base.err.text);
-    struct id run_id = cmd->run_id;
+    struct id run_id = cmd->answer.run_id;
     command_free(&cmd->base);
     return run_id;
 }
@@ -126,11 +126,11 @@ START_TEST(a_sub_task_names_its_parent_and_takes_what_it_leaves_out)
     struct id top = submit(&(struct want){0});
     struct cmd_submit *cmd = command_for(&(struct want){.parent = &top});
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    struct task_row parent = lab_task(&lab, &top), task = lab_task(&lab, &cmd->run_id);
+    struct task_row parent = lab_task(&lab, &top), task = lab_task(&lab, &cmd->answer.run_id);
     ck_assert_str_eq(task.parent_id.text, parent.id.text);
     ck_assert_str_eq(task.repository, "acme/billing");
     ck_assert_str_eq(task.target_branch, parent.target_branch);
-    struct run_row run = lab_run(&lab, &cmd->run_id);
+    struct run_row run = lab_run(&lab, &cmd->answer.run_id);
     ck_assert_str_eq(run.parent_run_id.text, top.text);
     ck_assert_str_eq(run.root_run_id.text, top.text);
     ck_assert_str_eq(lab_run(&lab, &top).root_run_id.text, top.text);
@@ -153,7 +153,7 @@ START_TEST(a_finished_or_unknown_task_takes_none)
     lab_cancel(&lab, &top);
     refused(&(struct want){.parent = &top}, RC_CONFLICT, "PARENT_FINISHED");
     struct cmd_submit *cmd = command_for(&(struct want){0});
-    cmd->parent_id = top; /* A run, not a task. */
+    cmd->task.parent_id = top; /* A run, not a task. */
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
     ck_assert_str_eq(cmd->base.err.field, "parentTaskId");
     command_free(&cmd->base);
@@ -185,9 +185,9 @@ START_TEST(an_agent_s_sub_task_is_one_of_its_own_task)
 {
     struct id top = submit(&(struct want){0}), other = submit(&(struct want){0});
     struct cmd_submit *cmd = command_for(&(struct want){.agent = &top});
-    cmd->parent_id = lab_run(&lab, &other).task_id; /* Whatever it names. */
+    cmd->task.parent_id = lab_run(&lab, &other).task_id; /* Whatever it names. */
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    struct task_row task = lab_task(&lab, &cmd->run_id);
+    struct task_row task = lab_task(&lab, &cmd->answer.run_id);
     ck_assert_str_eq(task.parent_id.text, lab_run(&lab, &top).task_id.text);
     ck_assert_str_eq(task.requested_by, "ada"); /* Counts for the person behind it. */
     command_free(&cmd->base);
@@ -200,33 +200,33 @@ START_TEST(an_agent_gets_no_more_than_its_parent_has)
         "repository",    "targetBranch", "taskType",    "riskLevel",   "priority", "overrides",
         "executionMode", "maxTurns",     "attachments", "issueNumber", "bestOf"};
     struct cmd_submit *parent = command_for(&(struct want){0});
-    parent->mode = MODE_PATCH_ONLY;
-    parent->risk = RISK_MEDIUM;
-    parent->max_turns = 10;
+    parent->task.mode = MODE_PATCH_ONLY;
+    parent->task.risk = RISK_MEDIUM;
+    parent->task.max_turns = 10;
     ck_assert_int_eq(lab_call(&lab, &parent->base), RC_OK);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        struct cmd_submit *cmd = command_for(&(struct want){.agent = &parent->run_id});
+        struct cmd_submit *cmd = command_for(&(struct want){.agent = &parent->answer.run_id});
         const char *repositories[] = {"acme/other", NULL}, *branches[] = {NULL, "release"};
-        cmd->repository = i < 2 ? repositories[i] : NULL;
-        cmd->target_branch = i < 2 ? branches[i] : NULL;
-        cmd->task_type = i == 2 ? "upgrade" : NULL;
-        cmd->risk_given = i == 3;
-        cmd->risk = RISK_LOW;
-        cmd->priority_given = i == 4;
-        cmd->priority = 1;
-        cmd->overrides = i == 5 ? STR("{\"limits\":{\"maxTurns\":500}}") : (struct str){0};
-        cmd->mode_given = i == 6;
-        cmd->mode = MODE_SUPERVISED_PR;
-        cmd->max_turns = i == 7 ? 11 : 0;
-        cmd->attachments = i == 8 ? STR("[{\"name\":\"a\"}]") : (struct str){0};
-        cmd->issue_number = i == 9 ? 4 : 0;
-        cmd->best_of = i == 10 ? 2 : 0;
+        cmd->task.repository = i < 2 ? repositories[i] : NULL;
+        cmd->task.target_branch = i < 2 ? branches[i] : NULL;
+        cmd->task.task_type = i == 2 ? "upgrade" : NULL;
+        cmd->task.risk_given = i == 3;
+        cmd->task.risk = RISK_LOW;
+        cmd->task.priority_given = i == 4;
+        cmd->task.priority = 1;
+        cmd->task.overrides = i == 5 ? STR("{\"limits\":{\"maxTurns\":500}}") : (struct str){0};
+        cmd->task.mode_given = i == 6;
+        cmd->task.mode = MODE_SUPERVISED_PR;
+        cmd->task.max_turns = i == 7 ? 11 : 0;
+        cmd->task.attachments = i == 8 ? STR("[{\"name\":\"a\"}]") : (struct str){0};
+        cmd->task.issue_number = i == 9 ? 4 : 0;
+        cmd->task.best_of = i == 10 ? 2 : 0;
         ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
         ck_assert_str_eq(cmd->base.err.code, "SUBTASK_NOT_ALLOWED");
         ck_assert_str_eq(cmd->base.err.field, fields[i]);
         command_free(&cmd->base);
     }
-    struct id made = submit(&(struct want){.agent = &parent->run_id});
+    struct id made = submit(&(struct want){.agent = &parent->answer.run_id});
     ck_assert_int_eq(lab_task(&lab, &made).mode, MODE_PATCH_ONLY);
     command_free(&parent->base);
 }
