@@ -1,4 +1,5 @@
 #include "control/pr/look.h"
+#include "control/pr/intake.h"
 #include "control/pr/shepherd.h"
 #include "store/pull_requests.h"
 #include "store/timers.h"
@@ -21,10 +22,7 @@ static enum rc look_at_all(struct context *ctx, const struct pull_request_ids *f
 
 enum rc look_at_issue(struct context *ctx, const struct repository_row *repository, int64_t number)
 {
-    (void)ctx;
-    (void)repository;
-    (void)number;
-    return RC_OK;
+    return intake_look(ctx, repository, number);
 }
 
 enum rc look_at_pr(struct context *ctx, const struct repository_row *repository, int64_t number)

@@ -34,6 +34,8 @@ bool forge_subject_parse(const char *name, enum forge_subject *ret_subject)
 
 static const struct event_dialect *dialect_of(const char *forge)
 {
+    if (text_same(forge, "forgejo")) /* It sends what Gitea sends. */
+        return &forge_events_gitea;
     for (size_t i = 0; i < COUNT_OF(dialects); i++)
         if (text_same(dialects[i]->forge, forge))
             return dialects[i];

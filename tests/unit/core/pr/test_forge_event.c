@@ -312,6 +312,7 @@ START_TEST(the_repository_is_read_from_the_bytes)
         {"gitlab", ISSUE, "5", "acme/billing"},
         {"gitlab", "{\"project_id\":6,\"path_with_namespace\":\"g/s/p\"}", "6", "g/s/p"},
         {"gitea", "{" REPO "}", "77", "acme/billing"},
+        {"forgejo", "{" REPO "}", "77", "acme/billing"},
     };
     CLEANUP(arena_release) struct arena arena = {0};
     struct forge_named named;
