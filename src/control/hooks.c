@@ -2,7 +2,10 @@
 #include "base/log.h"
 #include "control/admit/admit.h"
 #include "control/messaging/sagas.h"
+#include "control/pr/intake.h"
+#include "control/pr/intake_progress.h"
 #include "control/pr/repo_jobs.h"
+#include "control/pr/train_jobs.h"
 #include "control/pr/sync.h"
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
@@ -13,6 +16,9 @@
 
 /* What follows from their end, by the kind of their step.  A row each. */
 static const struct repo_job_row repo_job_rows[] = {
+    {STEP_ISSUE, intake_read, NULL},
+    {STEP_COMMENT, intake_told, intake_not_told},
+    {STEP_TRAIN, train_job_completed, train_job_failed},
     {STEP_SYNC, sync_completed, sync_failed},
 };
 static const struct repo_job_table repo_jobs = {repo_job_rows, COUNT_OF(repo_job_rows)};
@@ -76,4 +82,5 @@ const struct control_hooks control_hooks = {
     .admit_state_bytes = sizeof(struct admit_walk),
     .read_owners = run_jobs_read_owners,
     .jobs = &job_hooks,
+    .run_event = intake_event,
 };

@@ -10,6 +10,8 @@
 #include "control/commit/principal.h"
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
+#include "control/pr/intake_progress.h"
+#include "control/pr/train_jobs.h"
 #include "control/pr/sync.h"
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
@@ -200,6 +202,9 @@ static const struct timer_kind {
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
     {TIMER_DAY_BUDGET, day_stop, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
+    {TIMER_INTAKE, intake_due, false},
+    {TIMER_TRAIN, train_due, false},
+    {TIMER_TRAIN_CAR, train_car_due, false},
     {TIMER_SYNC, sync_due, false},
 };
 

@@ -9,6 +9,7 @@
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
  *   train:       config_train.c
+ *   pullRequest: config_pr.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
  *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
@@ -317,7 +318,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train, *pr;
     const struct js *webhook, *sync;
 };
 
@@ -360,6 +361,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
     fields_object(&fields, "intake", FIELD_OPTIONAL, &sections->intake);
     fields_object(&fields, "train", FIELD_OPTIONAL, &sections->train);
+    fields_object(&fields, "pullRequest", FIELD_OPTIONAL, &sections->pr);
     fields_object(&fields, "webhook", FIELD_OPTIONAL, &sections->webhook);
     fields_object(&fields, "sync", FIELD_OPTIONAL, &sections->sync);
     fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
@@ -385,6 +387,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->plan, config_decode_plan},
         {sections->intake, config_decode_intake},
         {sections->train, config_decode_train},
+        {sections->pr, config_decode_pr},
         {sections->webhook, config_decode_webhook},
         {sections->sync, config_decode_sync},
     };
