@@ -244,7 +244,7 @@ static size_t looked_at(void)
     struct job_row *rows;
     size_t count;
     struct err err = {0};
-    const struct job_filter filter = {.queue = "drover.issue", .limit = 1000};
+    const struct job_filter filter = {.queue = "drover.issue", .state = -1, .limit = 1000};
     ck_assert_int_eq(jobs_list(lab.db, &filter, &lab.arena, &rows, &count, &err), RC_OK);
     return count;
 }
