@@ -1,6 +1,16 @@
 #include "control/pr/receive.h"
 #include "control/pr/look.h"
 #include "control/pr/sync.h"
+#include <strings.h>
+
+/* By the provider's id if both are known, else by name. */
+static bool is_of(const struct sync_row *sync, const struct forge_event *event)
+{
+    if (event->repository_id != NULL && sync->provider_id != NULL)
+        return text_same(event->repository_id, sync->provider_id);
+    return event->repository_name == NULL ||
+           strcasecmp(event->repository_name, sync->full_name) == 0;
+}
 
 /* What the delivery says, as a receipt.  One that cannot be read is recorded, too. */
 static struct delivery_row receipt(struct context *ctx, const struct repository_row *repository,
@@ -34,6 +44,12 @@ static struct delivery_row receipt(struct context *ctx, const struct repository_
         return row;
     }
     row.event = ret_event->name;
+    if (delivery->of != NULL && !is_of(delivery->of, ret_event)) {
+        *ret_event = (struct forge_event){.subject = SUBJECT_NONE};
+        row.status = DELIVERY_IGNORED;
+        row.detail = "it is about another repository";
+        return row;
+    }
     row.subject = ret_event->subject;
     row.number = ret_event->number;
     row.ref = ret_event->subject == SUBJECT_BRANCH ? ret_event->branch : ret_event->commit;

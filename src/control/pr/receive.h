@@ -11,6 +11,7 @@
 #include "control/commit/context.h"
 #include "store/deliveries.h"
 #include "store/repositories.h"
+#include "store/syncs.h"
 
 struct delivery {
     const char *forge;
@@ -22,6 +23,9 @@ struct delivery {
     const char *payload_sha256;
     int64_t payload_bytes;
     int64_t sent_us; /* 0: not known */
+    /* A webhook may serve several repositories: one that names another than this is ignored.  NULL:
+       whose it is was checked. */
+    const struct sync_row *of;
 };
 
 /* *ret_row is the receipt; *ret_new is false when the delivery was there already, and then nothing

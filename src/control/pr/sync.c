@@ -271,8 +271,8 @@ static enum rc look_at_changes(struct context *ctx, const struct repository_row 
     return rc;
 }
 
-/* Where deliveries cannot be listed, a change that is older than the last one shows that they do
-   not arrive. */
+/* Where no deliveries are listed, as by a forge that cannot, a change that is older than the last one
+   shows that they do not arrive. */
 static bool shows_a_gap(struct context *ctx, const struct sync_row *row, const struct js *list)
 {
     for (size_t i = 0; i < js_count(list); i++) {
@@ -292,7 +292,7 @@ static void note_changes(struct context *ctx, const struct js *report, struct sy
     if (js_get_bool(report, "same", false))
         return;
     bool moved = js_count(list) > 0 && last_us > row->changes_since_us;
-    if (row->mode == SYNC_WEBHOOKS && js_get(report, "deliveries") == NULL &&
+    if (row->mode == SYNC_WEBHOOKS && js_count(js_get(report, "deliveries")) == 0 &&
         shows_a_gap(ctx, row, list))
         row->missed_us = ctx->now_us;
     row->changes_since_us = moved ? last_us : row->changes_since_us;
@@ -337,8 +337,8 @@ static enum rc changes_came(struct context *ctx, const struct repo_job_end *end,
 }
 
 /* A payload that cannot be read is a receipt, too: else it would be fetched again and again. */
-static enum rc take_payload(struct context *ctx, const struct repo_job_end *end, const char *forge,
-                            const struct js *item, bool *ret_new)
+static enum rc take_payload(struct context *ctx, const struct repo_job_end *end,
+                            const struct sync_row *sync, const struct js *item, bool *ret_new)
 {
     CLEANUP(buf_release) struct buf text;
     CLEANUP(js_freep) struct js *body = NULL;
@@ -346,7 +346,8 @@ static enum rc take_payload(struct context *ctx, const struct repo_job_end *end,
     const struct artifact_source source = {ctx->store, ctx->db};
     struct delivery_row row;
     struct delivery delivery = {
-        .forge = forge,
+        .forge = sync->forge,
+        .of = sync,
         .event = js_get_str(item, "event", ""),
         .delivery_id = js_get_str(item, "id", ""),
         .via = DELIVERY_RECOVERED,
@@ -374,10 +375,9 @@ static enum rc payloads_came(struct context *ctx, const struct repo_job_end *end
     enum rc rc = syncs_get(ctx->db, &end->repository->id, ctx->arena, &row, ctx->err);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
-    const char *forge = row.forge;
     for (size_t i = 0; rc == RC_OK && i < js_count(list); i++) {
         bool is_new = false;
-        rc = take_payload(ctx, end, forge, js_at(list, i), &is_new);
+        rc = take_payload(ctx, end, &row, js_at(list, i), &is_new);
         recovered += is_new;
     }
     if (rc == RC_OK)
