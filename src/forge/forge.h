@@ -211,6 +211,7 @@ extern const struct forge_ops forge_local;
 extern const struct forge_ops forge_gitlab;
 extern const struct forge_ops forge_gitea;
 extern const struct forge_ops forge_forgejo;
+extern const struct forge_ops forge_github;
 
 const struct forge_ops *forge_find(const char *name); /* NULL: there is no such forge. */
 
