@@ -2,6 +2,8 @@
 #include "base/log.h"
 #include "control/admit/admit.h"
 #include "control/messaging/sagas.h"
+#include "control/pr/intake.h"
+#include "control/pr/intake_progress.h"
 #include "control/pr/repo_jobs.h"
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
@@ -11,7 +13,10 @@
 /* ---- jobs about a repository ---- */
 
 /* What follows from their end, by the kind of their step.  A row each. */
-static const struct repo_job_row repo_job_rows[] = {};
+static const struct repo_job_row repo_job_rows[] = {
+    {STEP_ISSUE, intake_read, NULL},
+    {STEP_COMMENT, intake_told, intake_not_told},
+};
 static const struct repo_job_table repo_jobs = {repo_job_rows, COUNT_OF(repo_job_rows)};
 
 static enum rc check_result(struct context *ctx, const struct job_row *job, struct str result,
@@ -73,4 +78,5 @@ const struct control_hooks control_hooks = {
     .admit_state_bytes = sizeof(struct admit_walk),
     .read_owners = run_jobs_read_owners,
     .jobs = &job_hooks,
+    .run_event = intake_event,
 };

@@ -4,7 +4,6 @@
 #ifndef FORGE_ISSUES_H
 #define FORGE_ISSUES_H
 #include "forge/forge_call.h"
-#include <stdbool.h>
 
 enum {
     ISSUE_TITLE_MAX = 300,
@@ -23,7 +22,7 @@ struct issue_comment {
     int64_t id;              /* As the forge numbers them: larger ones are later. */
     const char *association; /* Of the author, in GitHub's words: OWNER, MEMBER, COLLABORATOR,
                                 CONTRIBUTOR, NONE; NULL: not told. */
-    bool edited;             /* Its text was changed after it was written. */
+    int64_t updated_us;      /* When its text was changed last; created_us: never. */
 };
 
 struct issue {
@@ -40,7 +39,10 @@ struct issue {
     struct str assignees;           /* A JSON array of logins; empty: not told. */
 };
 
-/* Text by one author: a new issue (title), a change of its state (state), or a comment. */
+struct forge_comment; /* forge/prs.h */
+
+/* Text by one author: a new issue (title), a change of its state (state), of its labels (labels, and
+   body is NULL), or a comment. */
 struct issue_words {
     const char *title;
     const char *state; /* open, closed, or NULL */
@@ -48,6 +50,7 @@ struct issue_words {
     struct str labels; /* A JSON array of texts, or empty. */
     const char *author;
     int64_t time_us;
+    const char *key; /* Of a note; NULL otherwise. */
 };
 
 struct issue_filter {
@@ -79,6 +82,9 @@ struct issue_ops {
     enum rc (*blocked_by)(struct forge_call *call, const char *url, int64_t number,
                           struct arena *arena, int64_t **ret_numbers, size_t *ret_count,
                           struct err *err);
+    /* Creates or edits the comment with this key; NULL: pr_ops.comment does that. */
+    enum rc (*note)(struct forge_call *call, const char *url, int64_t number,
+                    const struct forge_comment *comment, struct err *err);
 };
 extern const struct issue_ops issues_local;
 extern const struct issue_ops issues_github;

@@ -7,26 +7,34 @@
  *
  *     {"title", "state", "author", "labels", "createdAt", "updatedAt", "comments"}    as it is now
  *                                                                                     (blank)
- *     {"event": "opened" | "commented" | "closed" | "reopened", "by", "at", "body"}   what happened
+ *     {"event": "opened" | "commented" | "closed" | "reopened" | "labelled" | "noted",
+ *      "by", "at", "body", "key"}                                                      what happened
  *
  * So a listing reads the subjects of the last commits, and the chain is the history.  Events of
  * unknown kinds are skipped.  Numbers are taken once: a ref is created only where none is, and none
  * is ever deleted.  Every change of an issue names the commit that it has read.
  *
+ * A note is a comment that may be edited: of those with one key the last one counts, at the place of
+ * the first.  All authors are users of drover who may write issues, hence members.
+ *
  * A chain is read as a whole, so nothing is added that would make it too long to be read.
  */
+#include "forge/issues_local.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/js.h"
 #include "base/jw.h"
 #include "forge/forge.h"
 #include "forge/issues.h"
+#include "forge/mark.h"
 #include "forge/origin.h"
+#include "forge/prs.h"
 #include <inttypes.h>
 #include <string.h>
 
 #define ISSUES_PREFIX "refs/drover/issues/"
 #define ISSUES_LOCK   "drover-issues.lock"
+#define MEMBER        "MEMBER"
 enum {
     MESSAGE_BYTES_MAX = 1024 * 1024, /* Every byte of it escaped. */
     CHAIN_BYTES_MAX = 64 * 1024 * 1024,
@@ -38,7 +46,11 @@ struct chain {
     const char *tip;
     size_t bytes; /* As git prints all of it. */
     struct issue issue;
-    int64_t said; /* Comments that were read so far. */
+    int64_t said;       /* Comments that were read so far. */
+    const char **notes; /* Of each comment its key, or NULL. */
+    struct forge_act *acts;
+    size_t act_count;
+    struct str labels_before; /* The last event. */
     bool opened;
 };
 
@@ -78,7 +90,9 @@ static const char *event_of(const struct issue_words *words)
         return "opened";
     if (words->state != NULL)
         return text_same(words->state, "closed") ? "closed" : "reopened";
-    return "commented";
+    if (words->key != NULL)
+        return "noted";
+    return words->body == NULL ? "labelled" : "commented";
 }
 
 static void write_message(struct buf *message, const struct issue *issue,
@@ -93,6 +107,7 @@ static void write_message(struct buf *message, const struct issue *issue,
     jw_kstr(&event, "by", words->author);
     jw_ktime(&event, "at", words->time_us);
     jw_kstr(&event, "body", words->body);
+    jw_optstr(&event, "key", words->key);
     jw_end(&event, '}');
 }
 
@@ -135,6 +150,7 @@ static bool read_head(const struct js *head, struct arena *arena, struct issue *
     issue->title = arena_strdup(arena, title);
     issue->state = text_same(js_get_str(head, "state", ""), "closed") ? "closed" : "open";
     issue->author = arena_strdup(arena, js_get_str(head, "author", ""));
+    issue->association = MEMBER;
     issue->labels = js_type(labels) == JS_ARRAY ? str_of(js_text(labels, arena)) : STR("[]");
     if (!time_parse(js_get_str(head, "createdAt", ""), &issue->created_us) ||
         !time_parse(js_get_str(head, "updatedAt", ""), &issue->updated_us))
@@ -149,21 +165,69 @@ static bool read_head_line(const char *line, struct arena *arena, struct issue *
     return js_parse(line, strlen(line), &tree, NULL) == RC_OK && read_head(tree, arena, issue);
 }
 
+/* Labels that are in the head now and were not before it. */
+static void read_labels(const struct js *event, struct arena *arena, struct chain *chain)
+{
+    CLEANUP(js_freep) struct js *now = NULL, *then = NULL;
+    if (js_parse(chain->issue.labels.at, chain->issue.labels.len, &now, NULL) != RC_OK ||
+        js_parse(chain->labels_before.at, chain->labels_before.len, &then, NULL) != RC_OK)
+        return;
+    for (size_t i = 0; i < js_count(now) && chain->act_count < FORGE_ACTS_MAX; i++) {
+        const char *label = js_str(js_at(now, i), "");
+        size_t at = 0;
+        while (at < js_count(then) && !text_same(js_str(js_at(then, at), ""), label))
+            at++;
+        if (at < js_count(then))
+            continue;
+        struct forge_act *act = &chain->acts[chain->act_count++];
+        *act = (struct forge_act){.what = arena_strdup(arena, label),
+                                  .actor = arena_strdup(arena, js_get_str(event, "by", ""))};
+        if (!time_parse(js_get_str(event, "at", ""), &act->at_us))
+            act->at_us = 0;
+    }
+}
+
+/* The comment with this key; a new one without it. */
+static struct issue_comment *comment_of(struct chain *chain, const char *key)
+{
+    for (int64_t i = 0; key != NULL && i < chain->said; i++)
+        if (text_same(chain->notes[i], key))
+            return &chain->issue.comments[i];
+    return chain->said < ISSUE_COMMENTS_MAX ? &chain->issue.comments[chain->said] : NULL;
+}
+
+static void read_comment(const struct js *event, struct arena *arena, struct chain *chain)
+{
+    const char *key = js_get_str(event, "key", NULL);
+    struct issue_comment *comment = comment_of(chain, key);
+    int64_t at_us = 0;
+    if (comment == NULL)
+        return;
+    if (comment == &chain->issue.comments[chain->said]) {
+        chain->notes[chain->said++] = arena_strdup(arena, key);
+        comment->id = chain->said;
+    }
+    if (!time_parse(js_get_str(event, "at", ""), &at_us))
+        at_us = 0;
+    comment->author = arena_strdup(arena, js_get_str(event, "by", ""));
+    comment->association = MEMBER;
+    comment->body = arena_strdup(arena, js_get_str(event, "body", ""));
+    if (comment->created_us == 0)
+        comment->created_us = at_us;
+    comment->updated_us = at_us;
+}
+
 static void read_event(const struct js *event, struct arena *arena, struct chain *chain)
 {
     const char *what = js_get_str(event, "event", "");
-    const char *body = js_get_str(event, "body", "");
     if (text_same(what, "opened")) {
-        chain->issue.body = arena_strdup(arena, body);
+        chain->issue.body = arena_strdup(arena, js_get_str(event, "body", ""));
         chain->opened = true;
     }
-    if (!text_same(what, "commented") || chain->said == ISSUE_COMMENTS_MAX)
-        return;
-    struct issue_comment *comment = &chain->issue.comments[chain->said++];
-    comment->author = arena_strdup(arena, js_get_str(event, "by", ""));
-    comment->body = arena_strdup(arena, body);
-    if (!time_parse(js_get_str(event, "at", ""), &comment->created_us))
-        comment->created_us = 0;
+    if (text_same(what, "opened") || text_same(what, "labelled"))
+        read_labels(event, arena, chain);
+    if (text_same(what, "commented") || text_same(what, "noted"))
+        read_comment(event, arena, chain);
 }
 
 /* One line of `rev-list --format=%B`: of a message, or between two. */
@@ -172,10 +236,12 @@ static void read_line(const char *line, struct arena *arena, struct chain *chain
     CLEANUP(js_freep) struct js *tree = NULL;
     if (line[0] != '{' || js_parse(line, strlen(line), &tree, NULL) != RC_OK)
         return;
-    if (js_get(tree, "event") != NULL)
+    if (js_get(tree, "event") != NULL) {
         read_event(tree, arena, chain);
-    else
-        (void)read_head(tree, arena, &chain->issue); /* The last one stays. */
+        return;
+    }
+    chain->labels_before = chain->issue.labels.len > 0 ? chain->issue.labels : STR("[]");
+    (void)read_head(tree, arena, &chain->issue); /* The last one stays. */
 }
 
 /* The line at *at, ended there; NULL past the last one. */
@@ -209,9 +275,13 @@ static enum rc read_chain(const struct origin *origin, int64_t number, struct ch
 {
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, CHAIN_BYTES_MAX);
-    struct chain chain = {.issue = {.number = number,
-                                    .comments = arena_array(origin->arena, ISSUE_COMMENTS_MAX,
-                                                            sizeof(struct issue_comment))}};
+    struct chain chain = {
+        .issue = {.number = number,
+                  .comments = arena_array(origin->arena, ISSUE_COMMENTS_MAX + 1,
+                                          sizeof(struct issue_comment))},
+        .notes = arena_array(origin->arena, ISSUE_COMMENTS_MAX + 1, sizeof(const char *)),
+        .acts = arena_array(origin->arena, FORGE_ACTS_MAX, sizeof(struct forge_act)),
+    };
     enum rc rc = find_tip(origin, number, &chain.tip, err);
     if (rc != RC_OK)
         return rc;
@@ -369,9 +439,17 @@ static enum rc local_open(struct forge_call *call, const char *url, const struct
     return rc;
 }
 
-/* Applies the words to the issue. */
-static enum rc take_in(struct issue *issue, const struct issue_words *words, struct err *err)
+/* The note says that already. */
+static bool has_note(struct chain *chain, const struct issue_words *words)
 {
+    const struct issue_comment *note = words->key != NULL ? comment_of(chain, words->key) : NULL;
+    return note != NULL && text_same(note->body, words->body);
+}
+
+/* Applies the words to the issue. */
+static enum rc take_in(struct chain *chain, const struct issue_words *words, struct err *err)
+{
+    struct issue *issue = &chain->issue;
     issue->updated_us = words->time_us;
     if (words->state != NULL && text_same(words->state, issue->state))
         return err_set(err, RC_CONFLICT,
@@ -381,12 +459,30 @@ static enum rc take_in(struct issue *issue, const struct issue_words *words, str
         issue->state = words->state;
         return RC_OK;
     }
+    if (words->body == NULL) {
+        issue->labels = words->labels.len > 0 ? words->labels : STR("[]");
+        return RC_OK;
+    }
+    if (words->key != NULL) {
+        struct issue_comment *note = comment_of(chain, words->key);
+        if (note != NULL && note != &issue->comments[chain->said]) {
+            note->body = words->body;
+            return RC_OK;
+        }
+    }
     if (issue->comment_count >= ISSUE_COMMENTS_MAX)
         return err_set(err, RC_CONFLICT, "TOO_MANY_COMMENTS",
                        "Issue %" PRId64 " has %d comments; it takes no more.", issue->number,
                        ISSUE_COMMENTS_MAX);
-    issue->comments[issue->comment_count++] = (struct issue_comment){
-        .author = words->author, .body = words->body, .created_us = words->time_us};
+    issue->comments[issue->comment_count] = (struct issue_comment){
+        .author = words->author,
+        .body = words->body,
+        .id = issue->comment_count + 1,
+        .association = MEMBER,
+        .created_us = words->time_us,
+        .updated_us = words->time_us,
+    };
+    issue->comment_count++;
     return RC_OK;
 }
 
@@ -404,8 +500,12 @@ static enum rc local_change(struct forge_call *call, const char *url, int64_t nu
         rc = origin_lock(&origin, ISSUES_LOCK, &lock, err);
     if (rc == RC_OK)
         rc = read_chain(&origin, number, &chain, err);
+    if (rc == RC_OK && has_note(&chain, words)) {
+        *ret_issue = chain.issue;
+        return RC_OK;
+    }
     if (rc == RC_OK)
-        rc = take_in(&chain.issue, words, err);
+        rc = take_in(&chain, words, err);
     if (rc == RC_OK)
         rc = make_commit(&origin, &chain.issue, words, &chain, &commit, err);
     if (rc == RC_OK)
@@ -415,9 +515,41 @@ static enum rc local_change(struct forge_call *call, const char *url, int64_t nu
     return rc;
 }
 
+static enum rc local_note(struct forge_call *call, const char *url, int64_t number,
+                          const struct forge_comment *comment, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const struct clock clock = clock_real();
+    const struct issue_words words = {
+        .body = mark_add(&arena, comment->body, comment->key),
+        .author = "drover",
+        .time_us = clock_now_us(&clock),
+        .key = comment->key,
+    };
+    struct issue issue;
+    return local_change(call, url, number, &words, &arena, &issue, err);
+}
+
+enum rc issues_local_acts(struct forge_call *call, const char *url, int64_t number,
+                          struct arena *arena, struct forge_act **ret_acts, size_t *ret_count,
+                          struct err *err)
+{
+    struct origin origin = {.git = &call->git, .arena = arena};
+    struct chain chain;
+    enum rc rc = origin_open(&origin, url, err);
+    if (rc == RC_OK)
+        rc = read_chain(&origin, number, &chain, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_acts = chain.acts;
+    *ret_count = chain.act_count;
+    return RC_OK;
+}
+
 const struct issue_ops issues_local = {
     .get = local_get,
     .open = local_open,
     .change = local_change,
     .list = local_list,
+    .note = local_note,
 };

@@ -1,5 +1,24 @@
 #include "forge/people.h"
 #include "base/str.h"
+#include "forge/issues_local.h"
+
+/* Whoever writes an issue there may submit tasks as well: the API has checked that. */
+static enum rc local_standing(struct forge_call *call, const char *url, const char *login,
+                              struct arena *arena, const char **ret_association, struct err *err)
+{
+    (void)call;
+    (void)url;
+    (void)login;
+    (void)arena;
+    (void)err;
+    *ret_association = "MEMBER";
+    return RC_OK;
+}
+
+static const struct people_ops people_local = {
+    .acts = issues_local_acts,
+    .standing = local_standing,
+};
 
 static const struct {
     const char *forge;

@@ -27,7 +27,6 @@ struct people_ops {
     enum rc (*in_team)(struct forge_call *call, const char *url, const char *team,
                        const char *login, bool *ret_in, struct err *err);
 };
-extern const struct people_ops people_local;
 
 const struct people_ops *people_of(const char *forge); /* NULL: it tells nothing. */
 #endif

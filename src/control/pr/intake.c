@@ -156,8 +156,7 @@ static struct str write_origin(struct context *ctx, const struct reading *readin
 
 static const char *requester(struct context *ctx, const struct reading *reading)
 {
-    return arena_printf(ctx->arena, "%s/%s", reading->config->forge,
-                        reading->decision.asker.login);
+    return arena_printf(ctx->arena, "%s/%s", reading->config->forge, reading->decision.asker.login);
 }
 
 static struct submission submission_of(struct context *ctx, const struct reading *reading)
@@ -346,9 +345,8 @@ static enum rc save(struct context *ctx, struct reading *reading)
     row->looked_us = row->updated_us = ctx->now_us;
     enum rc rc = reading->is_new ? intake_insert(ctx->db, row, ctx->err) : RC_OK;
     /* Saves the row as well. */
-    return rc == RC_OK
-               ? intake_tell(ctx, reading->repository, row, decision->what == ISSUE_HELP)
-               : rc;
+    return rc == RC_OK ? intake_tell(ctx, reading->repository, row, decision->what == ISSUE_HELP)
+                       : rc;
 }
 
 /* The forge has no such issue any more: as if it were closed. */

@@ -70,8 +70,7 @@ static enum rc add_task(struct context *ctx, const struct intake_row *row,
     progress->cost_microusd = run->cost_microusd;
     progress->approval = run->status == RUN_AWAITING_APPROVAL;
     progress->error = run->error_message;
-    progress->can_retry = task_is_terminal(flow.task.status) &&
-                          flow.task.status != TASK_COMPLETED;
+    progress->can_retry = task_is_terminal(flow.task.status) && flow.task.status != TASK_COMPLETED;
     rc = add_pull_request(ctx, run, progress);
     return rc == RC_OK ? add_question(ctx, run, progress) : rc;
 }

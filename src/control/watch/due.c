@@ -10,6 +10,7 @@
 #include "control/commit/principal.h"
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
+#include "control/pr/intake_progress.h"
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
@@ -199,6 +200,7 @@ static const struct timer_kind {
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
     {TIMER_DAY_BUDGET, day_stop, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
+    {TIMER_INTAKE, intake_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */

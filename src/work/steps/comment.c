@@ -23,13 +23,14 @@ struct comment {
 static enum rc write_comment(const struct comment *comment, const struct forge_comment *words)
 {
     const struct pr_ops *prs = comment->forge->prs;
-    const struct pr_ref ref = {.url = comment->step->input.config.url,
-                               .number = comment->number,
-                               .issue = true};
+    const struct issue_ops *issues = comment->forge->issues;
+    const struct pr_ref ref = {
+        .url = comment->step->input.config.url, .number = comment->number, .issue = true};
+    if (issues != NULL && issues->note != NULL)
+        return issues->note(comment->call, ref.url, ref.number, words, comment->err);
     if (prs == NULL || prs->comment == NULL)
         return err_set(comment->err, RC_INVALID, "NO_COMMENTS",
-                       "The forge %.50s has no comments that can be edited.",
-                       comment->forge->name);
+                       "The forge %.50s has no comments that can be edited.", comment->forge->name);
     return prs->comment(comment->call, &ref, words, comment->err);
 }
 
@@ -54,8 +55,7 @@ enum rc step_comment(struct step *step, struct err *err)
     const struct js *payload = step->input.payload;
     const struct forge_comment words = {.key = js_get_str(payload, "key", "issue"),
                                         .body = js_get_str(payload, "body", "")};
-    struct comment comment = {
-        .step = step, .number = js_get_int(payload, "number", 0), .err = err};
+    struct comment comment = {.step = step, .number = js_get_int(payload, "number", 0), .err = err};
     bool closes = js_get_bool(payload, "close", false);
     CLEANUP(forge_call_release) struct forge_call call = {.gate = NULL};
     enum rc rc = repo_step_open(step, err);

@@ -56,8 +56,9 @@ static enum rc add_memory(struct hydration *hydration, struct err *err)
         const struct js *note = js_at(notes, i);
         const char *title = arena_printf(arena, "%s %.10s", js_get_str(note, "outcome", ""),
                                          js_get_str(note, "createdAt", ""));
-        hydration_add(hydration,
-                      &(struct prompt_part){PROMPT_MEMORY, title, js_get_str(note, "text", "")});
+        hydration_add(hydration, &(struct prompt_part){.kind = PROMPT_MEMORY,
+                                                       .title = title,
+                                                       .text = js_get_str(note, "text", "")});
     }
     return RC_OK;
 }
@@ -165,6 +166,7 @@ static enum rc assemble(const struct hydration *hydration, struct err *err)
         .parts = hydration->parts,
         .part_count = hydration->count,
         .token_budget = input->config.prompt.token_budget,
+        .boundary = hydration->boundary,
     };
     struct prompt_result assembled;
     const char *sha256 = NULL;
@@ -189,6 +191,9 @@ enum rc step_hydrate(struct step *step, struct err *err)
 {
     struct hydration *hydration = arena_alloc(step->arena, sizeof *hydration);
     hydration->step = step;
+    struct random random = random_from_os();
+    const uint64_t numbers[2] = {random_next(&random), random_next(&random)};
+    (void)untrusted_boundary(hydration->boundary, numbers);
     const char *base = NULL;
     enum rc rc = worktree_mirror(step, err);
     if (rc == RC_OK)

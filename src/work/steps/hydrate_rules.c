@@ -31,8 +31,9 @@ static enum rc add_file(struct rules *rules, const char *path, const char *hash,
         return rc;
     rules->files++;
     hydration_add(rules->hydration,
-                  &(struct prompt_part){PROMPT_RULES, arena_strdup(step->arena, path),
-                                        arena_strdup(step->arena, buf_text(&text))});
+                  &(struct prompt_part){.kind = PROMPT_RULES,
+                                        .title = arena_strdup(step->arena, path),
+                                        .text = arena_strdup(step->arena, buf_text(&text))});
     return RC_OK;
 }
 

@@ -6,16 +6,17 @@
  */
 #ifndef WORK_STEPS_HYDRATION_H
 #define WORK_STEPS_HYDRATION_H
+#include "core/pr/issue_view.h"
 #include "core/run/memory.h"
 #include "core/run/prompt.h"
-#include "forge/issues.h"
+#include "core/run/untrusted.h"
 #include "work/job/attachments.h"
 #include "work/job/step.h"
 
 enum {
     HYDRATION_RULES_MAX = 24,
-    HYDRATION_PARTS_MAX = 3 + HYDRATION_RULES_MAX + ISSUE_COMMENTS_MAX + MEMORY_NOTES_MAX +
-                          ATTACHMENTS_MAX,
+    HYDRATION_PARTS_MAX = 3 + HYDRATION_RULES_MAX + ISSUE_VIEW_COMMENTS_MAX + ISSUE_VIEW_LINKS_MAX +
+                          MEMORY_NOTES_MAX + ATTACHMENTS_MAX,
 };
 
 struct hydration {
@@ -23,6 +24,7 @@ struct hydration {
     struct prompt_part parts[HYDRATION_PARTS_MAX];
     size_t count;
     bool degraded[PROMPT_KIND_COUNT];
+    char boundary[UNTRUSTED_BOUNDARY_BYTES]; /* Of untrusted parts. */
 };
 
 /* Texts must live as long as the step's arena. */
@@ -34,6 +36,6 @@ MUST_USE enum rc hydration_degrade(struct hydration *hydration, enum prompt_kind
 
 /* Rules files at the base commit, read from the mirror, never from the agent's tree. */
 MUST_USE enum rc hydrate_rules(struct hydration *hydration, const char *base, struct err *err);
-/* The issue and its comments, from the forge, with a few retries. */
+/* The issue, its comments and linked issues: as approved, or from the forge with a few retries. */
 MUST_USE enum rc hydrate_issue(struct hydration *hydration, struct err *err);
 #endif

@@ -53,8 +53,7 @@ static enum rc ask_standing(struct reading *reading, struct issue_person *person
 static enum rc ask_teams(struct reading *reading, struct issue_person *person)
 {
     const char *const *teams = reading->step->input.config.intake.teams;
-    const char **found = arena_array(reading->step->arena, ISSUE_VIEW_TEAMS_MAX + 1,
-                                     sizeof *found);
+    const char **found = arena_array(reading->step->arena, ISSUE_VIEW_TEAMS_MAX + 1, sizeof *found);
     size_t count = 0;
     if (reading->people == NULL || reading->people->in_team == NULL)
         return RC_OK;
@@ -141,7 +140,7 @@ static void take_comments(struct reading *reading, const struct issue *issue)
             .author = {.login = comment->author, .association = comment->association},
             .body = comment->body,
             .created_us = comment->created_us,
-            .edited = comment->edited,
+            .edited = comment->updated_us != comment->created_us,
         };
     }
 }
