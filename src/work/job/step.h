@@ -108,7 +108,7 @@ struct step {
     const char *kept_tree;       /* Where a tree is that could not be saved (rescue.h), or NULL. */
     struct port_failure failure; /* Set by step_fail. */
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
-    const char *token;           /* For the repository, from the server (repo_step.h); or NULL. */
+    const char *token;           /* For the repository (repo_step.h); NULL: none was asked for. */
     struct step_forge *forge;    /* repo_step.c's; NULL: no forge was called. */
 };
 

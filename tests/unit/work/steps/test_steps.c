@@ -199,7 +199,7 @@ static const struct {
     const char *config, *value, *code, *says;
 } credentials[] = {
     {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", GIT_HOST_TOKEN, NULL, NULL},
-    {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", NULL, "credential_missing", "no FORGE_TOKEN"},
+    {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", NULL, "credential_missing", "has FORGE_TOKEN"},
     {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", "not-the-t0ken", "credential_refused",
      "credential in FORGE_TOKEN"},
     {NULL, GIT_HOST_TOKEN, "credential_refused", "name a variable"},
