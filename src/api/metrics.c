@@ -21,6 +21,7 @@
 #include "store/jobs.h"
 #include "store/queue_levels.h"
 #include "store/runs.h"
+#include "store/trains.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -270,6 +271,25 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
     return RC_OK;
 }
 
+static enum rc write_trains(struct db *db, struct buf *to, struct err *err)
+{
+    struct train_counts counts;
+    enum rc rc = trains_count(db, &counts, err);
+    if (rc != RC_OK)
+        return rc;
+    single(to, "agent_train_cars", "gauge", "Pull requests in merge trains.", counts.cars);
+    single(to, "agent_train_rounds_total", "counter",
+           "How often trains were built on another commit of their target.", counts.rounds);
+    single(to, "agent_train_verifications_total", "counter",
+           "Positions of trains whose checks were run.", counts.verifications);
+    single(to, "agent_train_landed_total", "counter", "Pull requests that trains landed.",
+           counts.landed);
+    single(to, "agent_train_rejected_total", "counter",
+           "Pull requests that failed as they would have landed, or did not merge.",
+           counts.rejected);
+    return RC_OK;
+}
+
 static enum rc write_sinks(struct api *api, struct db *db, struct arena *arena, struct buf *to,
                            struct err *err)
 {
@@ -329,6 +349,8 @@ enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struc
     struct label version = {"version", DROVER_VERSION};
     sample(to, "drover_build_info", &version, 1, 1);
     enum rc rc = write_store(db, arena, to, err);
+    if (rc == RC_OK)
+        rc = write_trains(db, to, err);
     if (rc == RC_OK)
         rc = write_sinks(api, db, arena, to, err);
     if (rc != RC_OK && rc != RC_UNREACHABLE)

@@ -78,6 +78,11 @@ API_QUERY(api_pull_request_get);
 API_QUERY(api_pull_request_merge);
 API_QUERY(api_pull_request_close);
 
+/* trains.c */
+API_COMMAND(api_train_add);
+API_BUILD(api_train_remove);
+API_QUERY(api_train_list);
+
 /* issues.c */
 API_QUERY(api_issue_list);
 API_QUERY(api_issue_get);

@@ -19,11 +19,12 @@ static const struct {
     {"commit.before", true},    {"commit.after", false},     {"artifact.write", true},
     {"artifact.rename", true},  {"artifact.done", false},    {"publish.commit", true},
     {"publish.push", true},     {"publish.number", true},    {"publish.refs", true},
-    {"publish.numbered", true}, {"step.report", true},       {"step.reported", false},
+    {"publish.numbered", true}, {"publish.check", true},     {"publish.ready", true},
+    {"publish.approve", true},  {"step.report", true},       {"step.reported", false},
     {"publish.pushed", true},   {"publish.create", true},    {"publish.created", true},
     {"publish.label", true},    {"publish.reviewers", true}, {"withdraw.push", true},
     {"withdraw.close", true},   {"merge.call", true},        {"merge.called", true},
-    {"close.call", true},
+    {"close.call", true},       {"train.push", true},        {"train.pushed", false},
 };
 
 static void check_listed(const char *name, bool fails)

@@ -74,6 +74,7 @@ extern const struct cli_command cli_snapshot_commands[];
 extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_question_commands[];
 extern const struct cli_command cli_pr_commands[];
+extern const struct cli_command cli_train_commands[];
 extern const struct cli_command cli_issue_commands[];
 extern const struct cli_command cli_memory_commands[];
 extern const struct cli_command cli_notify_commands[];

@@ -1,6 +1,7 @@
 /*
  * pr.c - pull requests: prs, pr merge, pr close.
  */
+#include "cli/pr.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "cli/client.h"
@@ -76,7 +77,7 @@ static enum rc search_prs(struct cli *cli, const char *repository, const int64_t
     return id_search_items(cli, &walk, search, err);
 }
 
-static enum rc resolve_pr(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+enum rc cli_resolve_pr(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     int64_t number = 0;
     const char *digits = word[0] == '#' ? word + 1 : word;
@@ -106,7 +107,7 @@ static int end(struct cli *cli, const char *action, struct str body, const char 
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = resolve_pr(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = cli_resolve_pr(cli, args_word(&cli->args, 0), &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {
             .method = "POST",

@@ -131,4 +131,11 @@
 #define EV_ISSUE_CLOSED              "agent.issue.closed"
 #define EV_ISSUE_REOPENED            "agent.issue.reopened"
 #define EV_ISSUE_DECIDED             "agent.issue.decided"
+#define EV_TRAIN_ENTERED             "agent.train.entered"
+#define EV_TRAIN_TESTED              "agent.train.tested"
+#define EV_TRAIN_LANDED              "agent.train.landed"
+#define EV_TRAIN_REJECTED            "agent.train.rejected"
+#define EV_TRAIN_LEFT                "agent.train.left"
+#define EV_TRAIN_MOVED               "agent.train.moved"
+#define EV_TRAIN_STALLED             "agent.train.stalled"
 #endif

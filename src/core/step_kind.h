@@ -29,6 +29,7 @@ enum step_kind {
     STEP_NOTIFY,
     STEP_ISSUE,   /* Reads an issue, for intake. */
     STEP_COMMENT, /* Writes drover's comment on an issue. */
+    STEP_TRAIN, /* Tests or lands a position of a merge train. */
     STEP_KIND_COUNT
 };
 

@@ -190,6 +190,20 @@ static const struct report_field unpublish_fields[] = {
     {"branch", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
     {"outcome", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
 };
+static const char *const train_outcomes[] = {"passed", "failed", "conflict", "moved",
+                                             "gone",   "landed", "handed",   NULL};
+static const struct report_field train_fields[] = {
+    {"outcome", KIND_CHOICE, REQUIRED, .choices = train_outcomes},
+    {"at", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"base", KIND_COMMIT, .required = OPTIONAL},
+    {"tip", KIND_COMMIT, .required = OPTIONAL},
+    {"commit", KIND_COMMIT, .required = OPTIONAL},
+    {"tree", KIND_COMMIT, .required = OPTIONAL},
+    {"detail", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"reused", KIND_BOOL, .required = OPTIONAL},
+    {"unverified", KIND_BOOL, .required = OPTIONAL},
+    {"merged", KIND_ARRAY, OPTIONAL, .max = 1000},
+};
 static const struct report_field clean_fields[] = {
     {"keptTree", KIND_PATH, .required = OPTIONAL},
 };
@@ -206,7 +220,13 @@ static const struct report_field comment_fields[] = {
 
 /* ---- rows ---- */
 
-enum { SPARE_MS = 5 * 60 * 1000, CLEAN_MS = 10 * 60 * 1000, NOTIFY_MS = 2 * 60 * 1000, FORGE_MS = 2 * 60 * 1000 };
+enum {
+    SPARE_MS = 5 * 60 * 1000,
+    CLEAN_MS = 10 * 60 * 1000,
+    NOTIFY_MS = 2 * 60 * 1000,
+    FORGE_MS = 2 * 60 * 1000,
+    TRAIN_MS = 6 * 3600 * 1000, /* The configuration of its repository has the real limit. */
+};
 
 #define NAMED(text)    .name = (text), .queue = STEP_QUEUE_PREFIX text
 #define RESULT(fields) &(const struct report_shape)REPORT_SHAPE(fields)
@@ -404,6 +424,19 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 26,
         .finishes = true,
+        .bare = true,
+    },
+    {
+        .kind = STEP_TRAIN,
+        NAMED("train"),
+        .attempts = 4,
+        .time = TIME_PREPARE | TIME_CHECKS | TIME_PUBLISH,
+        .time_ms = TRAIN_MS,
+        .failure = "train_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(train_fields),
+        .class = CLASS_CHECK,
+        .preference = 95,
         .bare = true,
     },
 };

@@ -193,6 +193,38 @@ static const char *reason_of(const struct buf *out, struct arena *arena)
     return NULL;
 }
 
+/* By its path: settings of the remote "origin" are the person's own. */
+static const char *const *push_args(const struct origin *origin,
+                                    const struct checked_out_move *move)
+{
+    static const char *const options[] = {"push",
+                                          "--porcelain",
+                                          "--atomic",
+                                          "--no-verify",
+                                          "--no-follow-tags",
+                                          "--no-signed",
+                                          "--recurse-submodules=no"};
+    struct arena *arena = origin->arena;
+    size_t count = move->further_count + 2, at = 0;
+    struct checked_out_ref *refs = arena_array(arena, count, sizeof *refs);
+    const char **args = arena_array(arena, COUNT_OF(options) + 2 * count + 4, sizeof *args);
+    refs[0] = (struct checked_out_ref){move->branch_ref, move->branch};
+    refs[1] = (struct checked_out_ref){move->fence_ref, move->fence};
+    for (size_t i = 0; i < move->further_count; i++)
+        refs[i + 2] = move->further[i];
+    for (size_t i = 0; i < COUNT_OF(options); i++)
+        args[at++] = options[i];
+    args[at++] = origin_receive_pack(origin->dir);
+    for (size_t i = 0; i < count; i++)
+        args[at++] = arena_printf(arena, "--force-with-lease=%s:%s", refs[i].ref,
+                                  refs[i].move.from);
+    args[at++] = "--";
+    args[at++] = origin->dir;
+    for (size_t i = 0; i < count; i++)
+        args[at++] = arena_printf(arena, "%s:%s", refs[i].move.to, refs[i].ref);
+    return args;
+}
+
 enum rc checked_out_push(const struct origin *origin, const struct checked_out *found,
                          const struct checked_out_move *move, struct err *err)
 {
@@ -204,17 +236,7 @@ enum rc checked_out_push(const struct origin *origin, const struct checked_out *
     enum rc rc = origin_sync(origin, err); /* What the refs will name: see origin.h. */
     if (rc != RC_OK)
         return rc;
-    /* By its path: settings of the remote "origin" are the person's own. */
-    struct git_call push = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS(
-            "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
-            "--recurse-submodules=no", origin_receive_pack(origin->dir),
-            arena_printf(arena, "--force-with-lease=%s:%s", move->branch_ref, move->branch.from),
-            arena_printf(arena, "--force-with-lease=%s:%s", move->fence_ref, move->fence.from),
-            "--", origin->dir, arena_printf(arena, "%s:%s", move->branch.to, move->branch_ref),
-            arena_printf(arena, "%s:%s", move->fence.to, move->fence_ref)),
-        .out = &out};
+    struct git_call push = {.git_dir = origin->dir, .args = push_args(origin, move), .out = &out};
     rc = git_run(origin->git, &push, err);
     const char *reason = rc == RC_IO ? reason_of(&out, arena) : NULL;
     if (reason != NULL)

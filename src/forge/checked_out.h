@@ -39,12 +39,18 @@ MUST_USE enum rc checked_out_may_move(const struct origin *origin,
                                       const struct checked_out_question *question,
                                       struct checked_out *found, struct err *err);
 
-/* Moves the branch with its files, and the fence with it or neither. */
+/* Moves the branch with its files, and the fence and the other refs with it, or none of them. */
+struct checked_out_ref {
+    const char *ref;
+    struct ref_move move;
+};
 struct checked_out_move {
     const char *branch_ref;
     struct ref_move branch;
     const char *fence_ref;
     struct ref_move fence;
+    const struct checked_out_ref *further;
+    size_t further_count;
 };
 /* RC_IO: a ref has another value than was expected.  RC_CONFLICT: the worktree was not clean. */
 MUST_USE enum rc checked_out_push(const struct origin *origin, const struct checked_out *found,

@@ -1,9 +1,9 @@
 /*
  * hosted.h - forges that are servers: what GitHub, GitLab and Gitea share.
  *
- * A hosted forge is git over HTTP and an API.  Branches and fences are refs, pushed as to any
- * other origin (forge_push); pull requests are made by the API.  hosted.c has the order of things
- * and what is found again after a crash; each forge brings the calls of its API (struct host_ops).
+ * A hosted forge is git over HTTP and an API.  Branches and fences are refs, pushed as to any other
+ * origin (forge_push); pull requests are made by the API.  hosted.c has the order of things and
+ * what is found again after a crash; each forge brings the calls of its API (struct host_ops).
  *
  *   open_pr:  commit (the same at every try) -> read fence and branch -> may_go_on -> push both
  *             with the values that were read -> find the pull request of the branch, by anyone, in

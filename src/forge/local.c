@@ -25,6 +25,7 @@
 #include "forge/issues.h"
 #include "forge/origin.h"
 #include "forge/origin_access.h"
+#include "forge/prs.h"
 #include "forge/standing.h"
 #include "forge/survey.h"
 #include <assert.h>
@@ -764,4 +765,5 @@ const struct forge_ops forge_local = {
     .examine = examine_local,
     .pr_url = url_of,
     .issues = &issues_local,
+    .prs = &prs_local,
 };

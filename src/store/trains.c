@@ -98,9 +98,9 @@ static const struct row_sql sql_car_insert = {
     &train_car_shape,
     COLUMN_NEW,
 };
-static const struct sql sql_car_get = {
-    "train_car_get",
-    "SELECT {columns} FROM train_cars WHERE id = $1 {for_update}",
+static const struct sql sql_car_peek = {
+    "train_car_peek",
+    "SELECT {columns} FROM train_cars WHERE id = $1",
     "t",
 };
 static const struct sql sql_car_of_pr = {
@@ -186,10 +186,10 @@ enum rc train_cars_insert(struct db *db, const struct train_car_row *row, struct
     return rc;
 }
 
-enum rc train_cars_get(struct db *db, const struct id *id, struct arena *arena,
-                       struct train_car_row *ret_row, struct err *err)
+enum rc train_cars_peek(struct db *db, const struct id *id, struct arena *arena,
+                        struct train_car_row *ret_row, struct err *err)
 {
-    return query_one(db, &sql_car_get, P_LIST(P_ID(id)), &train_car_shape, arena, ret_row, err);
+    return query_one(db, &sql_car_peek, P_LIST(P_ID(id)), &train_car_shape, arena, ret_row, err);
 }
 
 enum rc train_cars_of_pr(struct db *db, const struct id *pull_request_id, struct arena *arena,
@@ -202,6 +202,11 @@ enum rc train_cars_of_pr(struct db *db, const struct id *pull_request_id, struct
 enum rc train_cars_save(struct db *db, const struct train_car_row *row, struct err *err)
 {
     return row_exec_one(db, &sql_car_save, row, err);
+}
+
+bool train_car_changed(const struct train_car_row *now, const struct train_car_row *stored)
+{
+    return columns_changed(&train_car_shape, CAR_COLUMNS, now, stored);
 }
 
 enum rc train_cars_live(struct db *db, const struct id *train_id, struct arena *arena,

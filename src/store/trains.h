@@ -66,13 +66,16 @@ MUST_USE enum rc trains_list(struct db *db, const struct train_filter *filter, s
 
 /* RC_CONFLICT: the pull request has one that has not ended. */
 MUST_USE enum rc train_cars_insert(struct db *db, const struct train_car_row *row, struct err *err);
-MUST_USE enum rc train_cars_get(struct db *db, const struct id *id, struct arena *arena,
-                                struct train_car_row *ret_row, struct err *err);
-/* The one that has not ended. */
+/* Locks nothing. */
+MUST_USE enum rc train_cars_peek(struct db *db, const struct id *id, struct arena *arena,
+                                 struct train_car_row *ret_row, struct err *err);
+/* The one that has not ended; locks nothing. */
 MUST_USE enum rc train_cars_of_pr(struct db *db, const struct id *pull_request_id,
                                   struct arena *arena, struct train_car_row *ret_row,
                                   struct err *err);
 MUST_USE enum rc train_cars_save(struct db *db, const struct train_car_row *row, struct err *err);
+/* Must it be saved?  Texts are compared by address. */
+bool train_car_changed(const struct train_car_row *now, const struct train_car_row *stored);
 /* Those that have not ended, by arrival. */
 MUST_USE enum rc train_cars_live(struct db *db, const struct id *train_id, struct arena *arena,
                                  struct train_car_row **ret_rows, size_t *ret_count,

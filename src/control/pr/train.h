@@ -17,4 +17,21 @@ MUST_USE enum rc train_leave(struct context *ctx, const struct id *pull_request_
 /* The target may have moved: control/pr/look.h. */
 MUST_USE enum rc train_look(struct context *ctx, const struct id *repository_id,
                             const char *branch);
+
+/* What people ask for.  RC_CONFLICT: PULL_REQUEST_NOT_OPEN, TRAIN_OFF, TRAIN_LANDING.  RC_LIMIT:
+   TRAIN_FULL.  RC_NOT_FOUND: NOT_IN_TRAIN. */
+struct cmd_train_add {
+    struct command base;
+    struct id pull_request_id;
+    bool urgent;
+    int64_t number; /* The answer: */
+    const char *repository, *target_branch;
+};
+struct cmd_train_add *cmd_train_add_new(void);
+
+struct cmd_train_remove {
+    struct command base;
+    struct id pull_request_id;
+};
+struct cmd_train_remove *cmd_train_remove_new(void);
 #endif

@@ -11,6 +11,7 @@
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
 #include "control/pr/intake_progress.h"
+#include "control/pr/train_jobs.h"
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
@@ -201,6 +202,8 @@ static const struct timer_kind {
     {TIMER_DAY_BUDGET, day_stop, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
     {TIMER_INTAKE, intake_due, false},
+    {TIMER_TRAIN, train_due, false},
+    {TIMER_TRAIN_CAR, train_car_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */

@@ -12,8 +12,8 @@ static const struct move {
     enum car_state next;
 } moves[CAR_STATE_COUNT][CAR_EV_COUNT] = {
     [CAR_WAITING][CAR_EV_TEST] = {true, CAR_TESTING},
-    [CAR_WAITING][CAR_EV_COVER] = {true, CAR_GREEN},
-    [CAR_WAITING][CAR_EV_FAIL] = {true, CAR_RED}, /* Found by the test of a car behind it. */
+    [CAR_WAITING][CAR_EV_LAND] = {true, CAR_LANDING}, /* With a green one behind it. */
+    [CAR_WAITING][CAR_EV_FAIL] = {true, CAR_RED},     /* Found by the test of a car behind it. */
     [CAR_WAITING][CAR_EV_RESET] = {true, CAR_WAITING},
     [CAR_WAITING][CAR_EV_ARRIVE] = {true, CAR_LANDED},
     [CAR_WAITING][CAR_EV_LEAVE] = {true, CAR_LEFT},
@@ -24,7 +24,6 @@ static const struct move {
     [CAR_TESTING][CAR_EV_ARRIVE] = {true, CAR_LANDED},
     [CAR_TESTING][CAR_EV_LEAVE] = {true, CAR_LEFT},
 
-    [CAR_GREEN][CAR_EV_COVER] = {true, CAR_GREEN},
     [CAR_GREEN][CAR_EV_LAND] = {true, CAR_LANDING},
     [CAR_GREEN][CAR_EV_RESET] = {true, CAR_WAITING},
     [CAR_GREEN][CAR_EV_ARRIVE] = {true, CAR_LANDED},
@@ -46,10 +45,9 @@ static const char *const state_names[CAR_STATE_COUNT] = {
     [CAR_REJECTED] = "rejected", [CAR_CONFLICT] = "conflict", [CAR_LEFT] = "left",
 };
 static const char *const event_names[CAR_EV_COUNT] = {
-    [CAR_EV_TEST] = "test",   [CAR_EV_PASS] = "pass",     [CAR_EV_COVER] = "cover",
-    [CAR_EV_FAIL] = "fail",   [CAR_EV_BLAME] = "blame",   [CAR_EV_RESET] = "reset",
-    [CAR_EV_LAND] = "land",   [CAR_EV_ARRIVE] = "arrive", [CAR_EV_MISS] = "miss",
-    [CAR_EV_LEAVE] = "leave",
+    [CAR_EV_TEST] = "test",     [CAR_EV_PASS] = "pass",   [CAR_EV_FAIL] = "fail",
+    [CAR_EV_BLAME] = "blame",   [CAR_EV_RESET] = "reset", [CAR_EV_LAND] = "land",
+    [CAR_EV_ARRIVE] = "arrive", [CAR_EV_MISS] = "miss",   [CAR_EV_LEAVE] = "leave",
 };
 
 const char *car_state_name(enum car_state state)
@@ -103,7 +101,7 @@ static void must_step(struct train_car *car, enum car_event event)
 
 static int class_of(const struct train_car *car)
 {
-    return car->state == CAR_LANDING ? 0 : car->urgent ? 1 : 2;
+    return (car->state == CAR_LANDING ? 0 : 2) + (car->urgent ? 0 : 1);
 }
 
 static bool is_before(const struct train_car *a, const struct train_car *b)
@@ -190,13 +188,9 @@ enum rc train_left(struct train *train, size_t at)
     return rc;
 }
 
-void train_passed(struct train *train, size_t at, const struct train_rules *rules)
+void train_passed(struct train *train, size_t at)
 {
     must_step(&train->cars[at], CAR_EV_PASS);
-    for (size_t i = 0; rules->batch && i < at; i++) {
-        if (train->cars[i].state == CAR_WAITING)
-            must_step(&train->cars[i], CAR_EV_COVER);
-    }
 }
 
 void train_failed(struct train *train, size_t at, bool clash)
@@ -249,21 +243,23 @@ void train_arrived(struct train *train, size_t at)
 
 /* The state of the train as the decisions see it. */
 struct survey {
-    size_t green;   /* How many from the first on are green or land. */
+    size_t green;   /* How many from the first on may land. */
     size_t landing; /* How many land. */
     size_t testing; /* How many positions are tested. */
     size_t red;     /* The first that is red; count: none. */
     size_t waiting; /* The first that waits; count: none. */
 };
 
-static struct survey survey_of(const struct train *train)
+/* In a batch one that is green stands for all before it: they were verified together.  So what is
+   changed before it resets it, and nothing else was verified. */
+static struct survey survey_of(const struct train *train, const struct train_rules *rules)
 {
     struct survey survey = {.red = train->count, .waiting = train->count};
-    bool prefix = true;
     for (size_t i = 0; i < train->count; i++) {
         enum car_state state = train->cars[i].state;
-        prefix = prefix && (state == CAR_GREEN || state == CAR_LANDING);
-        survey.green += prefix;
+        bool green = state == CAR_GREEN || state == CAR_LANDING;
+        if (green && (rules->batch || survey.green == i))
+            survey.green = i + 1;
         survey.landing += state == CAR_LANDING;
         survey.testing += state == CAR_TESTING;
         if (state == CAR_RED && i < survey.red)
@@ -317,7 +313,7 @@ enum train_act train_next(struct train *train, const struct train_rules *rules, 
 {
     train_shed(train);
     train_check(train);
-    struct survey survey = survey_of(train);
+    struct survey survey = survey_of(train, rules);
     if (train->count == 0)
         return TRAIN_REST;
     if (survey.red < train->count && survey.red == survey.green) {

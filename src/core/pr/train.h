@@ -20,13 +20,13 @@
  *        |  |                          |    |
  *        |  +---- RESET ---------------+----+   a car before it changed, or the target moved
  *        |  +---- MISS ------------------------------ landing: the target was not what it should be
- *        +--COVER--> green                      batch: a position behind it is green
+ *        +--LAND--> landing                     batch: a position behind it is green
  *
  *     waiting, testing, green, red: LEAVE -> left;  any: ARRIVE -> landed (the target has it already)
  *
  * Invariants (train_check):
  *   1. Order: cars that land, then urgent ones, then the others, each by arrival.
- *   2. Cars that land come first; only green ones, with no other between them, begin to land.
+ *   2. Cars that land come first.
  *   3. A car is green only while the cars before it, and their heads, are those it was verified on.
  */
 #ifndef CORE_PR_TRAIN_H
@@ -58,7 +58,6 @@ enum car_state {
 enum car_event {
     CAR_EV_TEST,
     CAR_EV_PASS,
-    CAR_EV_COVER,
     CAR_EV_FAIL,
     CAR_EV_BLAME,
     CAR_EV_RESET,
@@ -108,7 +107,7 @@ void train_entered(struct train *train);
 MUST_USE enum rc train_renewed(struct train *train, size_t at);
 MUST_USE enum rc train_left(struct train *train, size_t at);
 /* A test of position `at` has ended.  clash: the car `at` does not merge onto those before it. */
-void train_passed(struct train *train, size_t at, const struct train_rules *rules);
+void train_passed(struct train *train, size_t at);
 void train_failed(struct train *train, size_t at, bool clash);
 /* The test could not be made: it is made again. */
 void train_untested(struct train *train, size_t at);

@@ -360,6 +360,35 @@ static char *describe_pr(const struct description *how, const struct js *data, s
                         *url != '\0' ? ": " : phrase(data, "branch", "from", arena), url);
 }
 
+/* ": detail" of a train's event. */
+static char *train_detail(const struct js *data, struct arena *arena)
+{
+    const char *detail = member(data, "detail");
+    return arena_printf(arena, "%s%s", *detail != '\0' ? ": " : "", detail);
+}
+
+static char *describe_car(const struct description *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "pull request #%lld %s %s%s",
+                        (long long)js_get_int(data, "number", 0), how->words,
+                        member(data, "targetBranch"), train_detail(data, arena));
+}
+
+static char *describe_tested(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    return arena_printf(arena, "pull request #%lld %s %s %s%s",
+                        (long long)js_get_int(data, "number", 0), member(data, "outcome"),
+                        how->words, member(data, "targetBranch"), train_detail(data, arena));
+}
+
+static char *describe_train(const struct description *how, const struct js *data,
+                            struct arena *arena)
+{
+    return arena_printf(arena, "the train of %s %s%s", member(data, "targetBranch"), how->words,
+                        train_detail(data, arena));
+}
+
 static char *describe_step(const struct description *how, const struct js *data,
                            struct arena *arena)
 {
@@ -500,6 +529,13 @@ static const struct description tellings[] = {
     {EV_ISSUE_CLOSED, NULL, describe_issue, "closed", false, false},
     {EV_ISSUE_REOPENED, NULL, describe_issue, "reopened", false, false},
     {EV_ISSUE_DECIDED, NULL, describe_decided, "looked at", false, false},
+    {EV_TRAIN_ENTERED, pull_request, describe_car, "entered the train of", false, false},
+    {EV_TRAIN_TESTED, pull_request, describe_tested, "as it would land on", false, false},
+    {EV_TRAIN_LANDED, pull_request, describe_car, "landed on", false, false},
+    {EV_TRAIN_REJECTED, pull_request, describe_car, "does not land on", true, false},
+    {EV_TRAIN_LEFT, pull_request, describe_car, "left the train of", false, false},
+    {EV_TRAIN_MOVED, NULL, describe_train, "starts again on new commits", false, false},
+    {EV_TRAIN_STALLED, NULL, describe_train, "waits after a failure", true, false},
     {EV_REPOSITORY_QUARANTINED, NULL, describe_named, "quarantined repository", true, false},
     {EV_REPOSITORY_RELEASED, NULL, describe_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},

@@ -53,6 +53,7 @@ struct step_input {
     const char *title; /* Of the pull request. */
     const char *description;
     int64_t issue_number; /* 0: none */
+    int64_t pr_number; /* A repair: its patch goes on top of this pull request; 0: it opens one. */
     const char *scope[STEP_SCOPE_MAX + 1];
     int64_t max_turns;     /* Left of the run's; 0: no limit */
     double max_budget_usd; /* The same. */
@@ -176,4 +177,5 @@ MUST_USE enum rc step_clean(struct step *step, struct err *err);
 MUST_USE enum rc step_notify(struct step *step, struct err *err);
 MUST_USE enum rc step_issue(struct step *step, struct err *err);
 MUST_USE enum rc step_comment(struct step *step, struct err *err);
+MUST_USE enum rc step_train(struct step *step, struct err *err);
 #endif

@@ -481,9 +481,9 @@ static enum rc run_checks(struct bench *bench, struct err *err)
     return rc;
 }
 
-enum rc step_verify(struct step *step, struct err *err)
+enum rc verification_run(struct step *step, const char *name, struct verification *ret_found,
+                         struct err *err)
 {
-    const char *name = arena_printf(step->arena, "verify-%" PRId64, step->input.attempt);
     struct bench *bench = arena_alloc(step->arena, sizeof *bench);
     *bench = (struct bench){.step = step,
                             .dir = worktree_path(step, name),
@@ -493,8 +493,16 @@ enum rc step_verify(struct step *step, struct err *err)
     buf_init(&bench->patch, (size_t)step->input.config.limits.max_patch_bytes);
     enum rc rc = run_checks(bench, err);
     if (rc == RC_OK)
-        rc = verification_report(step, &bench->found, err);
+        *ret_found = bench->found;
     worktree_drop(step, bench->dir); /* The next try makes its own. */
     buf_release(&bench->patch);
     return rc;
+}
+
+enum rc step_verify(struct step *step, struct err *err)
+{
+    const char *name = arena_printf(step->arena, "verify-%" PRId64, step->input.attempt);
+    struct verification *found = arena_alloc(step->arena, sizeof *found);
+    enum rc rc = verification_run(step, name, found, err);
+    return rc == RC_OK ? verification_report(step, found, err) : rc;
 }
