@@ -208,17 +208,10 @@ struct forge_ops {
     const struct delivery_ops *deliveries; /* forge/deliveries.h; NULL without CAN_WEBHOOKS. */
 };
 extern const struct forge_ops forge_local;
-<<<<<<< HEAD
-extern const struct forge_ops forge_gitlab;
-extern const struct forge_ops forge_gitea;
-extern const struct forge_ops forge_forgejo;
-extern const struct forge_ops forge_github;
-=======
 extern const struct forge_ops forge_github;
 extern const struct forge_ops forge_gitlab;
 extern const struct forge_ops forge_gitea;
 extern const struct forge_ops forge_forgejo;
->>>>>>> main
 
 const struct forge_ops *forge_find(const char *name); /* NULL: there is no such forge. */
 

@@ -102,7 +102,7 @@ START_TEST(a_forge_has_the_functions_that_it_says_and_no_other)
 }
 END_TEST
 
-Suite *suite_forge_can(void)
+Suite *forge_can_suite(void)
 {
     Suite *suite = suite_create("forge_can");
     TCase *tcase = tcase_create("can");
