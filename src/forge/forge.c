@@ -17,8 +17,8 @@
 /* To add one: its struct forge_ops as in forge/local.c (its API by forge/rest.h), declared in
    forge/forge.h, a row here, and its name in core/config/config_forge.c, schemas/repository.json
    and docs/CONFIGURATION.md. */
-static const struct forge_ops *const forges[] = {&forge_local, &forge_gitlab, &forge_gitea,
-                                                 &forge_forgejo};
+static const struct forge_ops *const forges[] = {&forge_local, &forge_github, &forge_gitlab,
+                                                 &forge_gitea, &forge_forgejo};
 
 const struct forge_ops *forge_find(const char *name)
 {

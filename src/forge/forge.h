@@ -208,6 +208,7 @@ struct forge_ops {
     const struct delivery_ops *deliveries; /* forge/deliveries.h; NULL without CAN_WEBHOOKS. */
 };
 extern const struct forge_ops forge_local;
+extern const struct forge_ops forge_github;
 extern const struct forge_ops forge_gitlab;
 extern const struct forge_ops forge_gitea;
 extern const struct forge_ops forge_forgejo;

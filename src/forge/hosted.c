@@ -310,7 +310,8 @@ static enum rc add_labels(const struct publishing *publishing, const struct pr_r
     const struct forge_ops *forge = publishing->forge;
     const struct forge_change *change = publishing->change;
     struct arena *arena = publishing->remote.arena;
-    if (change->labels == NULL || change->labels[0] == NULL || (forge->can & CAN_LABEL) == 0)
+    if (is_repair(change) || change->labels == NULL || change->labels[0] == NULL ||
+        (forge->can & CAN_LABEL) == 0)
         return RC_OK;
     enum rc rc = fault_point("publish.label", err);
     if (rc == RC_OK)
@@ -324,7 +325,7 @@ static enum rc add_reviewers(const struct publishing *publishing, const struct p
     const struct forge_ops *forge = publishing->forge;
     const struct forge_change *change = publishing->change;
     struct arena *arena = publishing->remote.arena;
-    if (change->reviewers == NULL || change->reviewers[0] == NULL ||
+    if (is_repair(change) || change->reviewers == NULL || change->reviewers[0] == NULL ||
         (forge->can & CAN_REQUEST_REVIEW) == 0)
         return RC_OK;
     enum rc rc = fault_point("publish.reviewers", err);

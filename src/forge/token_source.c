@@ -27,22 +27,40 @@ void forge_token_wipe(struct forge_token *token)
     explicit_bzero(token->text, sizeof token->text);
 }
 
-static const char *variable_of(const struct repo_config *config, enum forge_access access)
+/* Whose key it is: the reviewing identity's where one is configured, else the one that writes. */
+struct key {
+    const char *variable;
+    const struct app_config *app; /* NULL: none */
+};
+
+static struct key key_of(const struct repo_config *config, enum forge_access access)
 {
-    (void)access;
-    return config->forge_credential;
+    const struct app_config *app = config->app.id != NULL ? &config->app : NULL;
+    const struct app_config *reviewer = config->reviewer_app.id != NULL ? &config->reviewer_app
+                                                                        : NULL;
+    if (access == ACCESS_REVIEW && (config->reviewer_credential != NULL || reviewer != NULL))
+        return (struct key){config->reviewer_credential, reviewer};
+    return (struct key){config->forge_credential, app};
 }
 
 bool token_source_named(const struct repo_config *config)
 {
-    return config->forge_credential != NULL;
+    return config->forge_credential != NULL || config->app.id != NULL ||
+           config->reviewer_credential != NULL || config->reviewer_app.id != NULL;
+}
+
+bool token_source_reviews(const struct repo_config *config)
+{
+    return config->reviewer_credential != NULL || config->reviewer_app.id != NULL;
 }
 
 const char *token_source_name(const struct repo_config *config, enum forge_access access,
                               struct arena *arena)
 {
-    const char *variable = variable_of(config, access);
-    return variable != NULL ? arena_strdup(arena, variable) : NULL;
+    const struct key key = key_of(config, access);
+    if (key.app != NULL)
+        return arena_printf(arena, "app %s", key.app->id);
+    return key.variable != NULL ? arena_strdup(arena, key.variable) : NULL;
 }
 
 /* Not in the text of an error: it is a secret whatever its length. */
@@ -66,5 +84,5 @@ enum rc token_source_get(const struct repo_config *config, enum forge_access acc
     (void)how;
     ret_token->text[0] = '\0';
     ret_token->expires_us = 0;
-    return take_variable(variable_of(config, access), ret_token, err);
+    return take_variable(key_of(config, access).variable, ret_token, err);
 }

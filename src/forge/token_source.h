@@ -30,6 +30,8 @@ void forge_token_wipe(struct forge_token *token); /* For CLEANUP. */
 
 /* Does the configuration name a credential for its forge at all? */
 bool token_source_named(const struct repo_config *config);
+/* Does it name one for an identity that reviews what another one wrote? */
+bool token_source_reviews(const struct repo_config *config);
 /* The name of what a token is made from, for people and for the governor: never a secret.  NULL:
    none is named. */
 const char *token_source_name(const struct repo_config *config, enum forge_access access,

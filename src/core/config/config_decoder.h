@@ -54,6 +54,7 @@ void config_add_rules_judge(struct repo_config *config); /* Unless it is there. 
 MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_intake(struct decoder *decoder, const struct js *object);
 /* After the timeouts, and before `verify`. */
+MUST_USE enum rc config_decode_pr(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_train(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
@@ -61,6 +62,8 @@ MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *ob
 /* After the agent. */
 MUST_USE enum rc config_decode_candidate(struct decoder *decoder, const struct js *object,
                                          const char *path);
+MUST_USE enum rc config_decode_webhook(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_sync(struct decoder *decoder, const struct js *object);
 /* After plan and steps; sequence may be NULL. */
 MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequence);
 

@@ -4,12 +4,13 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_forge.c, config_intake.c, config_steps.c, config_train.c.
+ * config_forge.c, config_intake.c, config_pr.c, config_steps.c, config_train.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
 #include "core/pr/intake.h"
+#include "core/pr/sync_mode.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -33,6 +34,7 @@ enum {
     CONFIG_TOOLS_MAX = 64,
     CONFIG_ACCOUNTS_MAX = 16,
     CONFIG_FALLBACKS_MAX = 4,
+    CONFIG_PR_NAMES_MAX = 20,
 };
 enum compute { COMPUTE_PROCESS, COMPUTE_REMOTE, COMPUTE_PULL };
 /* How the output of an agent is read.  To add one: its name in config_agent.c and in
@@ -159,6 +161,9 @@ struct app_config {
     int64_t installation; /* 0: looked up for the repository. */
 };
 
+/* Whether a pull request stays a draft; by the task's mode: all but autonomous_pr. */
+enum pr_draft { PR_DRAFT_BY_MODE, PR_DRAFT_ALWAYS, PR_DRAFT_NEVER };
+
 struct repo_config {
     const char *url;
     const char *forge; /* "local" */
@@ -167,6 +172,11 @@ struct repo_config {
     const char *forge_credential;    /* `credentials: {forge: NAME}`, or NULL */
     const char *reviewer_credential; /* `credentials: {reviewer: NAME}`, or NULL */
     struct app_config app, reviewer_app;
+    struct {
+        const char *labels[CONFIG_PR_NAMES_MAX + 1];
+        const char *reviewers[CONFIG_PR_NAMES_MAX + 1]; /* Logins, or team/NAME. */
+        enum pr_draft draft;
+    } pr; /* `pullRequest` */
     struct agent_config agent;
     struct agent_config fallback[CONFIG_FALLBACKS_MAX]; /* When no account of it is free. */
     size_t fallback_count;
@@ -240,6 +250,10 @@ struct repo_config {
     } train;
     struct blueprint blueprint; /* `steps` and `sequence` */
     struct intake_rules intake; /* Which issues become tasks. */
+    struct {
+        const char *secret, *old_secret; /* Names of variables of the server, or NULL. */
+    } webhook;
+    struct sync_pauses sync; /* 1 min and 10 min */
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */

@@ -210,12 +210,19 @@ static enum rc take_token(struct step *step, enum forge_access access, const cha
     return RC_OK;
 }
 
-static enum rc missing(const struct step *step, struct err *err)
+/* Of the worker's environment, where the server does not have it. */
+static const char *variable_of(const struct repo_config *config, enum forge_access access)
 {
-    const char *name = step->input.config.forge_credential;
+    bool review = access == ACCESS_REVIEW && config->reviewer_credential != NULL;
+    return review ? config->reviewer_credential : config->forge_credential;
+}
+
+static enum rc missing(const struct step *step, enum forge_access access, struct err *err)
+{
+    const char *name = variable_of(&step->input.config, access);
     return err_set(err, RC_NOT_FOUND, "CREDENTIAL_MISSING",
                    "Neither the server's environment nor the worker's has %.100s, which "
-                   "credentials.forge names. Set it where the server is started, and retry.",
+                   "credentials names. Set it where the server is started, and retry.",
                    name != NULL ? name : "the credential");
 }
 
@@ -228,9 +235,11 @@ enum rc step_credential(struct step *step, enum forge_access access, struct err 
     enum rc rc = take_token(step, access, &token, err);
     if (rc != RC_OK)
         return rc;
+    const char *name = variable_of(config, access);
+    if (token == NULL && name != NULL)
+        token = getenv(name);
     step->token = token;
-    const char *own = config->forge_credential != NULL ? getenv(config->forge_credential) : NULL;
-    return token == NULL && text_empty(own) ? missing(step, err) : RC_OK;
+    return text_empty(token) ? missing(step, access, err) : RC_OK;
 }
 
 /* ---- steps ---- */
@@ -265,7 +274,7 @@ enum rc step_forge_open(struct step *step, enum forge_access access, struct forg
     enum rc rc = step_credential(step, access, err);
     if (rc != RC_OK)
         return rc;
-    *ret_call = (struct forge_call){.git = step_git(step)};
+    *ret_call = (struct forge_call){.git = step_git(step), .api = config->api};
     if (!text_same(ops->name, "local")) { /* That one has no quota. */
         struct step_forge *forge = forge_of(step);
         forge->access = access;

@@ -53,6 +53,7 @@ struct step_input {
     const char *title; /* Of the pull request. */
     const char *description;
     int64_t issue_number; /* 0: none */
+    int64_t pr_number; /* A repair: its patch goes on top of this pull request; 0: it opens one. */
     const char *scope[STEP_SCOPE_MAX + 1];
     int64_t max_turns;     /* Left of the run's; 0: no limit */
     double max_budget_usd; /* The same. */
@@ -108,7 +109,7 @@ struct step {
     const char *kept_tree;       /* Where a tree is that could not be saved (rescue.h), or NULL. */
     struct port_failure failure; /* Set by step_fail. */
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
-    const char *token;           /* For the repository, from the server (repo_step.h); or NULL. */
+    const char *token;           /* For the repository (repo_step.h); NULL: none was asked for. */
     struct step_forge *forge;    /* repo_step.c's; NULL: no forge was called. */
 };
 
@@ -177,4 +178,5 @@ MUST_USE enum rc step_notify(struct step *step, struct err *err);
 MUST_USE enum rc step_issue(struct step *step, struct err *err);
 MUST_USE enum rc step_comment(struct step *step, struct err *err);
 MUST_USE enum rc step_train(struct step *step, struct err *err);
+MUST_USE enum rc step_sync(struct step *step, struct err *err);
 #endif
