@@ -4,6 +4,7 @@
  */
 #include "store/accounts.h"
 #include "store/approvals.h"
+#include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
 #include "store/memories.h"
@@ -19,6 +20,7 @@
 #include "store/shepherds.h"
 #include "store/sinks.h"
 #include "store/subscriptions.h"
+#include "store/syncs.h"
 #include "store/tokens.h"
 #include "store/verifications.h"
 #include "store/workers.h"
@@ -280,6 +282,15 @@ WRITE(shepherds_insert, struct shepherd_row)
 WRITE(shepherds_save, struct shepherd_row)
 WRITE(ci_failures_put, struct ci_failure_row)
 
+WRITE(syncs_put, struct sync_row)
+WRITE(syncs_save, struct sync_row)
+
+static enum rc write_deliveries_insert(struct db *db, const void *row, struct err *err)
+{
+    bool is_new;
+    return deliveries_insert(db, row, &is_new, err);
+}
+
 static enum rc write_account(struct db *db, const void *row, struct err *err)
 {
     const struct account_row *account = row;
@@ -332,6 +343,22 @@ static const struct aggregate {
      "id",
      write_jobs_insert,
      {write_jobs_save, write_jobs_grow},
+     NULL,
+     NULL,
+     NULL},
+    {"external_event_receipts",
+     &delivery_shape,
+     "id",
+     write_deliveries_insert,
+     {NULL},
+     "status",
+     "applied",
+     NULL},
+    {"forge_syncs",
+     &sync_shape,
+     "repository_id",
+     write_syncs_put,
+     {write_syncs_save},
      NULL,
      NULL,
      NULL},

@@ -11,6 +11,7 @@
 #include "base/js.h"
 #include "core/pr/intake.h"
 #include "core/pr/shepherd.h"
+#include "core/pr/sync_mode.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -265,6 +266,10 @@ struct repo_config {
     struct blueprint blueprint; /* `steps` and `sequence` */
     struct shepherd_config shepherd;
     struct intake_rules intake; /* Which issues become tasks. */
+    struct {
+        const char *secret, *old_secret; /* Names of variables of the server, or NULL. */
+    } webhook;
+    struct sync_pauses sync; /* 1 min and 10 min */
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */
