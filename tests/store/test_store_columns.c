@@ -381,7 +381,7 @@ static const struct aggregate {
      NULL},
     {"ci_failures",
      &ci_failure_shape,
-     "fingerprint",
+     "repository_id",
      write_ci_failures_put,
      {NULL},
      NULL,
