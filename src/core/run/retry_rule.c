@@ -48,6 +48,8 @@ static const struct retry_rule rules[] = {
     {"sync_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true,
      .why = "the forge could not be asked what changed; it is asked again in time"},
+    {"train_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
+     .outside = true, .why = "says nothing about the pull requests; a landing is found when done"},
     {"clean_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "a directory that is still in use"},
     {"custom_step_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
