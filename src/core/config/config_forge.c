@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { APP_ID_BYTES_MAX = 100, KEY_FILE_BYTES_MAX = 1000 };
+#define INSTALLATION_MAX ((INT64_C(1) << 53) - 1)
 
 void config_forge(struct fields *fields, struct repo_config *config)
 {
@@ -61,7 +62,7 @@ static enum rc decode_app(struct decoder *decoder, const struct js *object, cons
     if (app->key_file != NULL &&
         (app->key_file[0] != '/' || config_text_has_control(app->key_file)))
         fields_fail(&fields, "keyFile", "keyFile must be an absolute path");
-    fields_int(&fields, "installation", FIELD_OPTIONAL, &(struct field_range){1, INT64_MAX},
+    fields_int(&fields, "installation", FIELD_OPTIONAL, &(struct field_range){1, INSTALLATION_MAX},
                &app->installation);
     return fields_close(&fields);
 }
