@@ -58,9 +58,6 @@ const char *github_text(const struct js *object, const char *key, const char *fa
                         struct arena *arena);
 /* user.login; "ghost" for one whose account is gone. */
 const char *github_login(const struct js *user, struct arena *arena);
-/* The hidden mark of a comment or review: <!-- drover:KEY -->, and whether a text has it. */
-const char *github_mark(const char *key, struct arena *arena);
-bool github_marked(const char *body, const char *key);
-/* The text with its mark, cut to PR_COMMENT_MAX. */
+/* The text with its mark (mark.h), cut to PR_COMMENT_MAX. */
 const char *github_marked_body(const struct forge_comment *comment, struct arena *arena);
 #endif

@@ -87,13 +87,13 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
 
     it('writes one comment and edits it, also when the answer is lost', async () => {
         const { repo, pull } = scene();
-        pull.comment({ by: 'mallory', body: 'Mine now <!-- drover:progress -->' });
+        pull.comment({ by: 'mallory', body: 'Mine now\n<!-- drover:progress -->' });
         hub.fail({ method: 'POST', path: /\/comments$/, when: 'after', reset: true });
         assert.equal((await act(repo, ['comment', '1', 'progress', 'one'])).rc, 'unreachable');
         await ok(repo, ['comment', '1', 'progress', 'one']);
         await ok(repo, ['comment', '1', 'progress', 'two']);
         assert.deepEqual(pull.comments.map((each) => [each.user.login, each.body]), [
-            ['mallory', 'Mine now <!-- drover:progress -->'],
+            ['mallory', 'Mine now\n<!-- drover:progress -->'],
             ['bot', 'two\n\n<!-- drover:progress -->']]);
     });
 
@@ -193,6 +193,19 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
         const { etag, numbers } = await ok(repo, ['changed', '2020-01-01T00:00:00Z']);
         assert.deepEqual([...numbers].sort((a, b) => a - b), [-1, first.number, issue.number]);
         assert.equal((await ok(repo, ['changed', '2020-01-01T00:00:00Z', etag])).same, true);
+    });
+
+    it('knows who has labelled an issue, and who may', async () => {
+        const { repo } = scene({ collaborators: { bot: 'write', rita: 'read', ada: 'admin' } });
+        const issue = repo.issue({ title: 'T', by: 'eve' });
+        issue.label('drover', 'ann');
+        issue.assign('bot', 'ada');
+        assert.deepEqual(await ok(repo, ['acts', String(issue.number)]),
+            [['labeled', 'drover', 'ann'], ['assigned', 'bot', 'ada']]);
+        const wanted = { ann: 'COLLABORATOR', ada: 'OWNER', rita: 'NONE', eve: 'NONE' };
+        for (const [login, association] of Object.entries(wanted))
+            assert.deepEqual(await ok(repo, ['person', login, 'core']), { association,
+                inTeam: login === 'ann' }, login);
     });
 
     it('lists what was delivered', async () => {

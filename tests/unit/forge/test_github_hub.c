@@ -15,6 +15,7 @@
 #include "forge/checks.h"
 #include "forge/deliveries.h"
 #include "forge/issues.h"
+#include "forge/people.h"
 #include "forge/prs.h"
 #include "tests/unit/github_kit.h"
 #include "tests/unit/suites.h"
@@ -273,6 +274,46 @@ static enum rc act_deliveries(struct act *act)
     return RC_OK;
 }
 
+static enum rc act_acts(struct act *act)
+{
+    struct forge_act *found = NULL;
+    size_t count = 0;
+    enum rc rc = people_github.acts(&act->call, act->url, strtoll(act->args[1], NULL, 10),
+                                    &act->arena, &found, &count, &act->err);
+    if (rc != RC_OK)
+        return rc;
+    jw_begin(act->jw, '[');
+    for (size_t i = 0; i < count; i++) {
+        jw_begin(act->jw, '[');
+        jw_str(act->jw, found[i].assigned ? "assigned" : "labeled");
+        jw_str(act->jw, found[i].what);
+        jw_str(act->jw, found[i].actor);
+        jw_end(act->jw, ']');
+    }
+    jw_end(act->jw, ']');
+    act->answered = true;
+    return RC_OK;
+}
+
+static enum rc act_person(struct act *act)
+{
+    const char *association = NULL;
+    bool in = false;
+    enum rc rc = people_github.standing(&act->call, act->url, act->args[1], &act->arena,
+                                        &association, &act->err);
+    if (rc == RC_OK)
+        rc = people_github.in_team(&act->call, act->url, act->args[2], act->args[1], &in,
+                                   &act->err);
+    if (rc != RC_OK)
+        return rc;
+    jw_begin(act->jw, '{');
+    jw_kstr(act->jw, "association", association);
+    jw_kbool(act->jw, "inTeam", in);
+    jw_end(act->jw, '}');
+    act->answered = true;
+    return RC_OK;
+}
+
 static const struct {
     const char *name;
     enum rc (*run)(struct act *act);
@@ -296,6 +337,8 @@ static const struct {
     {"issue", act_issue},
     {"close_issue", act_close_issue},
     {"deliveries", act_deliveries},
+    {"acts", act_acts},
+    {"person", act_person},
 };
 
 static void take_args(struct act *act)

@@ -226,8 +226,8 @@ END_TEST
 START_TEST(a_mark_by_another_person_is_not_ours)
 {
     KIT_OPEN({.request = "GET " P "/issues/5/comments?per_page=100 HTTP",
-              .body = "[" COMMENT("1", "mallory", "x <!-- drover:progress -->") "," COMMENT(
-                  "2", "mallory", "y <!-- drover:progress -->") "]"},
+              .body = "[" COMMENT("1", "mallory", "x\\n<!-- drover:progress -->") "," COMMENT(
+                  "2", "mallory", "y\\n<!-- drover:progress -->") "]"},
              ME("drover[bot]"),
              {.request = "POST " P "/issues/5/comments HTTP",
               .status = "201 Created",
@@ -288,9 +288,9 @@ END_TEST
 
 /* ---- reviews ---- */
 
-#define REVIEWED(login, state)                            \
-    "[{\"id\":1,\"user\":{\"login\":\"" login             \
-    "\"},\"body\":\"ok <!-- drover:cert -->\",\"state\":" \
+#define REVIEWED(login, state)                              \
+    "[{\"id\":1,\"user\":{\"login\":\"" login               \
+    "\"},\"body\":\"ok\\n<!-- drover:cert -->\",\"state\":" \
     "\"" state "\",\"commit_id\":\"" KIT_HEAD "\"}]"
 static const struct pr_review_words approval = {
     .key = "cert", .commit = KIT_HEAD, .body = "ok", .approve = true};
@@ -328,10 +328,10 @@ END_TEST
 START_TEST(a_thread_is_answered_once)
 {
     KIT_OPEN(
-        THREAD("false", "{\"body\":\"x <!-- drover:t1 -->\",\"viewerDidAuthor\":false}"),
+        THREAD("false", "{\"body\":\"x\\n<!-- drover:t1 -->\",\"viewerDidAuthor\":false}"),
         KIT_GRAPHQL("\"variables\":{\"thread\":\"T1\",\"body\":\"Done.\\n\\n<!-- drover:t1 -->",
                     "{\"addPullRequestReviewThreadReply\":{\"comment\":{\"id\":\"C\"}}}"),
-        THREAD("false", "{\"body\":\"Done. <!-- drover:t1 -->\",\"viewerDidAuthor\":true}"),
+        THREAD("false", "{\"body\":\"Done.\\n<!-- drover:t1 -->\",\"viewerDidAuthor\":true}"),
         KIT_GRAPHQL("ThreadComments", "{\"node\":{}}"));
     const struct forge_comment reply = {.key = "t1", .body = "Done."};
     ck_assert_msg(prs_github.thread_reply(&kit_call, &ref, "T1", &reply, &kit_err) == RC_OK, "%s",
