@@ -176,7 +176,9 @@ static enum rc decode(const struct exchange *x, const struct http_reply *reply,
                       struct rest_answer *ret_answer)
 {
     const struct rest_raw raw = raw_of(x);
-    struct rest_answer answer = {.status = reply->status, .same = reply->status == 304};
+    struct rest_answer answer = {.status = reply->status,
+                                 .same = reply->status == 304,
+                                 .moved = x->redirected ? x->path : NULL};
     struct str etag = http_head_field(&x->head, "ETag");
     if (etag.len > 0)
         answer.etag = str_dup(x->arena, etag);

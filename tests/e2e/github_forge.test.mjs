@@ -38,7 +38,7 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
     // {rc, code, text, answer}
     async function act(repo, words, { as = token, app } = {}) {
         const out = join(room, 'out.json');
-        const env = { ...process.env, HUB_URL: hub.gitUrl(repo), HUB_API: hub.apiUrl,
+        const env = { ...process.env, HUB_URL: repo.url ?? hub.gitUrl(repo), HUB_API: hub.apiUrl,
             HUB_ACT: words.join('\n'), HUB_OUT: out };
         if (app) Object.assign(env, { HUB_APP: String(app.id), HUB_KEY: app.keyFile });
         else env.HUB_TOKEN = as;
@@ -240,13 +240,12 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
     });
 
     it('follows a repository that was renamed', async () => {
-        const { repo } = scene();
-        const url = hub.gitUrl(repo);
+        const { repo, pull } = scene();
+        const old = { url: hub.gitUrl(repo) };
         repo.rename(`renamed-${count}`);
-        const env = { ...process.env, HUB_URL: url, HUB_API: hub.apiUrl, HUB_TOKEN: token,
-            HUB_ACT: 'comment\n1\nk\nafter the renaming', HUB_OUT: join(room, 'out.json') };
-        await run(TESTS, ['github_hub'], { env });
-        const got = JSON.parse(readFileSync(join(room, 'out.json'), 'utf8'));
-        assert.equal(got.rc, 'ok', got.text);
+        await ok(old, ['comment', '1', 'k', 'after the renaming']);
+        await ok(old, ['comment', '1', 'k', 'edited']);
+        assert.equal(pull.comments.length, 1);
+        assert.equal((await ok(old, ['view', '1'])).number, 1);
     });
 });

@@ -126,6 +126,21 @@ START_TEST(a_token_that_was_refused_is_made_anew)
 }
 END_TEST
 
+START_TEST(a_renamed_repository_is_named_by_its_number)
+{
+    struct script_step moved = {
+        .request = "GET /repos/acme/billing/installation HTTP",
+        .status = "301 Moved Permanently",
+        .headers = "Location: {base}/repositories/1296269/installation\r\n"};
+    struct script_step find = FIND, make = MAKE("ghs_one", "2023-11-14T23:13:20Z");
+    find.request = "GET /repositories/1296269/installation HTTP";
+    make.has[1] = "{\"repository_ids\":[1296269],\"permissions\"";
+    struct api_script *script = API_SCRIPT(moved, find, make);
+    ck_assert_msg(get(script, true) == RC_OK, "%s", err.text);
+    api_script_done(script);
+}
+END_TEST
+
 START_TEST(an_installation_may_be_configured)
 {
     struct script_step find = FIND;
@@ -279,6 +294,7 @@ Suite *app_token_suite(void)
     tcase_add_test(tc, a_token_is_made_once_and_renewed_before_it_ends);
     tcase_add_test(tc, reading_and_writing_have_tokens_of_their_own);
     tcase_add_test(tc, a_token_that_was_refused_is_made_anew);
+    tcase_add_test(tc, a_renamed_repository_is_named_by_its_number);
     tcase_add_test(tc, an_installation_may_be_configured);
     tcase_add_loop_test(tc, failures_say_what_is_wrong_and_are_not_kept, 0,
                         (int)COUNT_OF(failures));

@@ -1,9 +1,10 @@
 /*
- * test_github_work.c - checks and issues of GitHub.
+ * test_github_work.c - checks, issues and people of GitHub.
  */
 #include "base/clock.h"
 #include "forge/checks.h"
 #include "forge/issues.h"
+#include "forge/people.h"
 #include "tests/unit/github_kit.h"
 #include "tests/unit/suites.h"
 #include <string.h>
@@ -304,6 +305,79 @@ START_TEST(an_issue_waits_for_open_ones_of_its_repository)
 }
 END_TEST
 
+/* ---- people ---- */
+
+START_TEST(acts_name_who_has_done_them)
+{
+    KIT_OPEN(
+        {.request = "GET " P "/issues/3/events?per_page=100 HTTP",
+         .body = "[{\"event\":\"labeled\",\"actor\":{\"login\":\"ann\"},\"label\":{\"name\":"
+                 "\"drover\"},\"created_at\":\"2023-11-14T22:13:20Z\"},"
+                 "{\"event\":\"renamed\",\"actor\":{\"login\":\"ann\"}},"
+                 "{\"event\":\"assigned\",\"actor\":{\"login\":\"bot\"},\"assigner\":{\"login\":"
+                 "\"ada\"},\"assignee\":{\"login\":\"bot\"},\"created_at\":"
+                 "\"2023-11-14T22:13:21Z\"},"
+                 "{\"event\":\"labeled\",\"actor\":null,\"label\":{\"name\":\"x\"}}]"});
+    struct forge_act *acts = NULL;
+    size_t count = 0;
+    ck_assert_msg(people_github.acts(&kit_call, KIT_URL, 3, &kit_arena, &acts, &count, &kit_err) ==
+                      RC_OK,
+                  "%s", kit_err.text);
+    ck_assert_uint_eq(count, 3);
+    ck_assert(!acts[0].assigned && acts[1].assigned);
+    ck_assert_str_eq(acts[0].what, "drover");
+    ck_assert_str_eq(acts[0].actor, "ann");
+    ck_assert_int_eq(acts[0].at_us, 1700000000 * US_PER_SECOND);
+    ck_assert_str_eq(acts[1].what, "bot");
+    ck_assert_str_eq(acts[1].actor, "ada");
+    ck_assert_str_eq(acts[2].actor, "ghost");
+}
+END_TEST
+
+static const struct {
+    const char *status, *body, *association;
+} rights[] = {
+    {"200 OK", "{\"permission\":\"admin\"}", "OWNER"},
+    {"200 OK", "{\"permission\":\"write\"}", "COLLABORATOR"},
+    {"200 OK", "{\"permission\":\"read\"}", "NONE"},
+    {"200 OK", "{\"permission\":\"none\"}", "NONE"},
+    {"404 Not Found", "{\"message\":\"not a user\"}", "NONE"},
+};
+
+START_TEST(rights_give_a_standing)
+{
+    KIT_OPEN({.request = "GET " P "/collaborators/eve%5Bbot%5D/permission HTTP",
+              .status = rights[_i].status,
+              .body = rights[_i].body});
+    const char *association = NULL;
+    ck_assert_int_eq(
+        people_github.standing(&kit_call, KIT_URL, "eve[bot]", &kit_arena, &association, &kit_err),
+        RC_OK);
+    ck_assert_str_eq(association, rights[_i].association);
+}
+END_TEST
+
+START_TEST(a_team_has_the_members_that_may_be_seen)
+{
+    static const char path[] = "GET /api/v3/orgs/acme/teams/core/memberships/ann HTTP";
+    KIT_OPEN({.request = path, .body = "{\"state\":\"active\",\"role\":\"member\"}"},
+             {.request = path, .body = "{\"state\":\"pending\",\"role\":\"member\"}"},
+             {.request = path, .status = "404 Not Found", .body = "{}"},
+             {.request = path, .status = "403 Forbidden", .body = "{\"message\":\"no\"}"},
+             {.request = path, .status = "503 Unavailable", .body = "{}"});
+    static const bool want[] = {true, false, false, false};
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        bool in = !want[i];
+        ck_assert_int_eq(people_github.in_team(&kit_call, KIT_URL, "core", "ann", &in, &kit_err),
+                         RC_OK);
+        ck_assert_int_eq(in, want[i]);
+    }
+    bool in = false;
+    ck_assert_int_eq(people_github.in_team(&kit_call, KIT_URL, "core", "ann", &in, &kit_err),
+                     RC_UNREACHABLE);
+}
+END_TEST
+
 Suite *github_work_suite(void)
 {
     Suite *suite = suite_create("github_work");
@@ -319,6 +393,9 @@ Suite *github_work_suite(void)
     tcase_add_test(tc, issues_are_listed_without_pull_requests);
     tcase_add_test(tc, issues_are_opened_commented_and_closed);
     tcase_add_test(tc, an_issue_waits_for_open_ones_of_its_repository);
+    tcase_add_test(tc, acts_name_who_has_done_them);
+    tcase_add_loop_test(tc, rights_give_a_standing, 0, (int)COUNT_OF(rights));
+    tcase_add_test(tc, a_team_has_the_members_that_may_be_seen);
     suite_add_tcase(suite, tc);
     return suite;
 }
