@@ -7,7 +7,7 @@
  * A token asks for what drover needs and the installation has: one that asks for more is refused as
  * a whole.
  *
- * Entries are found by their key: API, App, repository and kind of access.  `busy` entries are being
+ * Entries are found by their key: API, App, repository and kind of access.  `busy` ones are being
  * made by a thread; the lock is not held meanwhile.
  */
 #include "forge/app_token.h"

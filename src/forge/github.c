@@ -1,6 +1,3 @@
-/*
- * github.c - see github.h.
- */
 #include "forge/github.h"
 #include "base/clock.h"
 #include "base/jw.h"

@@ -42,7 +42,7 @@ struct github_query {
 };
 /*
  * The document is the whole answer: {"data": ...}.  Errors of GraphQL come back as errors of REST
- * do: RC_NOT_FOUND, RC_DENIED, RC_LIMIT, else RC_CONFLICT for a mutation and RC_CORRUPT for a query.
+ * do: RC_NOT_FOUND, RC_DENIED, RC_LIMIT, else RC_CONFLICT of a mutation and RC_CORRUPT of a query.
  * A query whose answer has both data and errors is RC_OK: fields may be forbidden one by one.
  */
 MUST_USE enum rc github_graphql(const struct github *gh, const struct github_query *query,

@@ -1,6 +1,3 @@
-/*
- * github_acts.c - see github_acts.h.
- */
 #include "forge/github_acts.h"
 #include "base/jw.h"
 #include "forge/mark.h"

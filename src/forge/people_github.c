@@ -1,6 +1,6 @@
 /*
- * people_github.c - people at GitHub: who has labelled or assigned an issue, what a person may do in
- * the repository, who is in a team.
+ * people_github.c - people at GitHub: who has labelled or assigned an issue, what a person may do
+ * in the repository, who is in a team.
  *
  * A team is one of the organization that owns the repository.  Reading its members takes the
  * permission "members" of the organization; without it a team has none.

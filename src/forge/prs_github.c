@@ -1,7 +1,7 @@
 /*
  * prs_github.c - pull requests at GitHub after they were opened.
  *
- * Comments and reviews are found again by their mark.  Anybody can write a text with such a mark, so
+ * Comments and reviews are found again by their mark.  Anybody can write a text with such a mark:
  * one counts only if the identity that drover uses has written it.
  */
 #include "base/clock.h"

@@ -28,8 +28,8 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
 
     // A repository with one pull request by the bot.
     function scene(more = {}, pull = {}) {
-        const repo = hub.repo(`acme/scene-${++count}`, { collaborators: { bot: 'write', mallory: 'read' },
-            files: { 'answer.txt': '41\n' }, ...more });
+        const repo = hub.repo(`acme/scene-${++count}`, { files: { 'answer.txt': '41\n' },
+            collaborators: { bot: 'write', mallory: 'read' }, ...more });
         repo.commit('drover/fix', { 'answer.txt': '42\n' }, { by: 'bot', from: 'main' });
         return { repo, pull: repo.openPull({ head: 'drover/fix', base: 'main', title: 'Fix',
             body: 'Body', by: 'bot', ...pull }) };
@@ -102,7 +102,8 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
         await ok(repo, ['label', '1', 'bug', 'drover']);
         await ok(repo, ['reviewers', '1', 'ann', 'team/core']);
         await ok(repo, ['body', '1', 'New body']);
-        hub.fail({ path: '/graphql', body: 'markPullRequestReadyForReview', when: 'after', status: 502 });
+        hub.fail({ path: '/graphql', body: 'markPullRequestReadyForReview', when: 'after',
+            status: 502 });
         assert.equal((await act(repo, ['ready', '1'])).rc, 'unreachable');
         await ok(repo, ['ready', '1']);
         assert.equal(pull.draft, false);
@@ -189,7 +190,8 @@ describe('the GitHub forge', { concurrency: 1 }, () => {
             comments: ['/drover go'], blockedBy: [first.number] });
         await ok(repo, ['close_issue', number]);
         assert.equal((await act(repo, ['close_issue', number])).code, 'ISSUE_CLOSED');
-        assert.equal((await act(repo, ['issue', '1'])).code, 'ISSUE_NOT_FOUND'); /* A pull request. */
+        const pull = await act(repo, ['issue', '1']);
+        assert.equal(pull.code, 'ISSUE_NOT_FOUND');
         const { etag, numbers } = await ok(repo, ['changed', '2020-01-01T00:00:00Z']);
         assert.deepEqual([...numbers].sort((a, b) => a - b), [-1, first.number, issue.number]);
         assert.equal((await ok(repo, ['changed', '2020-01-01T00:00:00Z', etag])).same, true);

@@ -263,15 +263,15 @@ static void *want_one(void *ctx)
 START_TEST(many_threads_make_one_token)
 {
     struct api_script *script = API_SCRIPT(FIND, MAKE("ghs_one", "2023-11-14T23:13:20Z"));
-    char *url = strdup(api_script_url(script));
+    char url[64];
     pthread_t threads[8];
+    text_copy(url, sizeof url, api_script_url(script));
     const struct thread_spec spec = {.body = want_one, .ctx = url};
     for (size_t i = 0; i < COUNT_OF(threads); i++)
         ck_assert_int_eq(thread_start(&spec, &threads[i], NULL), RC_OK);
     for (size_t i = 0; i < COUNT_OF(threads); i++)
         pthread_join(threads[i], NULL);
     api_script_done(script);
-    free(url);
 }
 END_TEST
 
