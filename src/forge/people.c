@@ -24,10 +24,8 @@ static const struct {
     const char *forge;
     const struct people_ops *ops;
 } forges[] = {
-    {"local", &people_local},
-    {"gitlab", &people_gitlab},
-    {"gitea", &people_gitea},
-    {"forgejo", &people_gitea},
+    {"local", &people_local}, {"github", &people_github}, {"gitlab", &people_gitlab},
+    {"gitea", &people_gitea}, {"forgejo", &people_gitea},
 };
 
 const struct people_ops *people_of(const char *forge)
