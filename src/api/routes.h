@@ -83,6 +83,14 @@ API_COMMAND(api_train_add);
 API_BUILD(api_train_remove);
 API_QUERY(api_train_list);
 
+/* webhooks.c */
+API_BUILD(api_webhook_prepare);
+API_QUERY(api_webhook);
+
+/* syncs.c */
+API_QUERY(api_delivery_list);
+API_QUERY(api_sync_list);
+
 /* issues.c */
 API_QUERY(api_issue_list);
 API_QUERY(api_issue_get);

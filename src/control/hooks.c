@@ -6,6 +6,7 @@
 #include "control/pr/intake_progress.h"
 #include "control/pr/repo_jobs.h"
 #include "control/pr/train_jobs.h"
+#include "control/pr/sync.h"
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
 #include "control/run/run_jobs.h"
@@ -18,6 +19,7 @@ static const struct repo_job_row repo_job_rows[] = {
     {STEP_ISSUE, intake_read, NULL},
     {STEP_COMMENT, intake_told, intake_not_told},
     {STEP_TRAIN, train_job_completed, train_job_failed},
+    {STEP_SYNC, sync_completed, sync_failed},
 };
 static const struct repo_job_table repo_jobs = {repo_job_rows, COUNT_OF(repo_job_rows)};
 

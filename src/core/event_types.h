@@ -85,6 +85,7 @@
 #define EV_REPOSITORY_CONFIGURED     "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED        "agent.repository.removed"
 #define EV_REPOSITORY_QUARANTINED    "agent.repository.quarantined"
+#define EV_REPOSITORY_SYNC_CHANGED   "agent.repository.sync.changed"
 #define EV_REPOSITORY_RELEASED       "agent.repository.released"
 #define EV_BREAKER_OPENED            "agent.breaker.opened"
 #define EV_BREAKER_HALF_OPENED       "agent.breaker.half_opened"

@@ -30,6 +30,7 @@ enum step_kind {
     STEP_ISSUE,   /* Reads an issue, for intake. */
     STEP_COMMENT, /* Writes drover's comment on an issue. */
     STEP_TRAIN, /* Tests or lands a position of a merge train. */
+    STEP_SYNC, /* Asks a forge what has changed: control/pr/sync.h */
     STEP_KIND_COUNT
 };
 

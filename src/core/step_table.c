@@ -217,6 +217,9 @@ static const struct report_field comment_fields[] = {
     {"number", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
     {"closed", KIND_BOOL, .required = OPTIONAL},
 };
+static const struct report_field sync_fields[] = {
+    {"reportSha256", KIND_SHA256, .required = REQUIRED},
+};
 
 /* ---- rows ---- */
 
@@ -226,6 +229,7 @@ enum {
     NOTIFY_MS = 2 * 60 * 1000,
     FORGE_MS = 2 * 60 * 1000,
     TRAIN_MS = 6 * 3600 * 1000, /* The configuration of its repository has the real limit. */
+    SYNC_MS = 5 * 60 * 1000,
 };
 
 #define NAMED(text)    .name = (text), .queue = STEP_QUEUE_PREFIX text
@@ -439,6 +443,18 @@ static const struct step_row table[] = {
         .class = CLASS_CHECK,
         .preference = 95,
         .writes = true,
+        .bare = true,
+    },
+    {
+        .kind = STEP_SYNC,
+        NAMED("sync"),
+        .attempts = 3,
+        .time_ms = SYNC_MS,
+        .failure = "sync_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(sync_fields),
+        .class = CLASS_SHORT,
+        .preference = 25,
         .bare = true,
     },
 };

@@ -62,6 +62,8 @@ MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *ob
 /* After the agent. */
 MUST_USE enum rc config_decode_candidate(struct decoder *decoder, const struct js *object,
                                          const char *path);
+MUST_USE enum rc config_decode_webhook(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_sync(struct decoder *decoder, const struct js *object);
 /* After plan and steps; sequence may be NULL. */
 MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequence);
 

@@ -15,6 +15,7 @@
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
+ *   webhook, sync: config_webhook.c
  */
 #include "core/config/repo_config.h"
 #include "base/clock.h"
@@ -85,6 +86,7 @@ struct repo_config config_default(void)
                    .memory = true},
         .intake = intake_rules_default(),
         .train = {.batch_max = 8, .ahead_max = 2},
+        .sync = {.poll_ms = CONFIG_MINUTE_MS, .recover_ms = 10 * CONFIG_MINUTE_MS},
     };
 }
 
@@ -317,6 +319,7 @@ bool branch_name_valid(const char *name)
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
     const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train, *pr;
+    const struct js *webhook, *sync;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -359,6 +362,8 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "intake", FIELD_OPTIONAL, &sections->intake);
     fields_object(&fields, "train", FIELD_OPTIONAL, &sections->train);
     fields_object(&fields, "pullRequest", FIELD_OPTIONAL, &sections->pr);
+    fields_object(&fields, "webhook", FIELD_OPTIONAL, &sections->webhook);
+    fields_object(&fields, "sync", FIELD_OPTIONAL, &sections->sync);
     fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
     fields_strings(&fields, "sequence", FIELD_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
                    &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
@@ -383,6 +388,8 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->intake, config_decode_intake},
         {sections->train, config_decode_train},
         {sections->pr, config_decode_pr},
+        {sections->webhook, config_decode_webhook},
+        {sections->sync, config_decode_sync},
     };
     const struct {
         const struct js *array;

@@ -10,6 +10,7 @@
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
 #include "core/pr/intake.h"
+#include "core/pr/sync_mode.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
 #include "core/run/candidates.h"
@@ -249,6 +250,10 @@ struct repo_config {
     } train;
     struct blueprint blueprint; /* `steps` and `sequence` */
     struct intake_rules intake; /* Which issues become tasks. */
+    struct {
+        const char *secret, *old_secret; /* Names of variables of the server, or NULL. */
+    } webhook;
+    struct sync_pauses sync; /* 1 min and 10 min */
 };
 
 /* url may be missing in the document when given beside it (CLI --url): then url_given is used. */

@@ -540,6 +540,7 @@ static const struct description tellings[] = {
     {EV_REPOSITORY_RELEASED, NULL, describe_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
     {EV_REPOSITORY_REMOVED, NULL, NULL, NULL, false, false},
+    {EV_REPOSITORY_SYNC_CHANGED, NULL, NULL, NULL, false, false},
 };
 
 static const struct description *description_of(const char *type)

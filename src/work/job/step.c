@@ -20,8 +20,8 @@ static step_run_fn *const functions[STEP_KIND_COUNT] = {
     [STEP_CUSTOM] = step_custom,       [STEP_AGENT] = step_agent,     [STEP_COLLECT] = step_collect,
     [STEP_VERIFY] = step_verify,       [STEP_JUDGE] = step_judge,     [STEP_PUBLISH] = step_publish,
     [STEP_UNPUBLISH] = step_unpublish, [STEP_CLEAN] = step_clean,     [STEP_NOTIFY] = step_notify,
-    [STEP_ISSUE] = step_issue,         [STEP_COMMENT] = step_comment,
-    [STEP_TRAIN] = step_train,
+    [STEP_ISSUE] = step_issue,         [STEP_COMMENT] = step_comment, [STEP_TRAIN] = step_train,
+    [STEP_SYNC] = step_sync,
 };
 
 step_run_fn *step_function(enum step_kind kind)

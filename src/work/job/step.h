@@ -178,4 +178,5 @@ MUST_USE enum rc step_notify(struct step *step, struct err *err);
 MUST_USE enum rc step_issue(struct step *step, struct err *err);
 MUST_USE enum rc step_comment(struct step *step, struct err *err);
 MUST_USE enum rc step_train(struct step *step, struct err *err);
+MUST_USE enum rc step_sync(struct step *step, struct err *err);
 #endif
