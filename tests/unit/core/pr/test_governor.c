@@ -138,6 +138,21 @@ START_TEST(secondary_limits_wait_longer_each_time)
 }
 END_TEST
 
+START_TEST(a_time_that_the_forge_names_is_the_time_that_is_waited)
+{
+    static const int64_t seconds[] = {1, 2, 4};
+    struct quota quota = known(5000, 4000);
+    struct quota_seen seen = {
+        .limit = -1, .remaining = -1, .secondary = true, .retry_us = US_PER_SECOND};
+    int64_t now_us = NOW;
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
+        quota_tell(&quota, &seen, &(struct quota_told){.used = 1}, now_us);
+        ck_assert_int_eq(quota.blocked_us, now_us + seconds[i] * US_PER_SECOND);
+        now_us = quota.blocked_us;
+    }
+}
+END_TEST
+
 /* 20 pull requests, 50 calls left: all of them wait, and a person does not. */
 START_TEST(the_reserve_stays_however_many_ask)
 {
@@ -159,6 +174,7 @@ Suite *governor_suite(void)
     tcase_add_loop_test(tests, an_ask_is_answered, 0, (int)(sizeof asks / sizeof asks[0]));
     tcase_add_test(tests, what_is_told_counts_once);
     tcase_add_test(tests, secondary_limits_wait_longer_each_time);
+    tcase_add_test(tests, a_time_that_the_forge_names_is_the_time_that_is_waited);
     tcase_add_test(tests, the_reserve_stays_however_many_ask);
     suite_add_tcase(suite, tests);
     return suite;
