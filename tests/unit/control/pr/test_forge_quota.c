@@ -1,5 +1,6 @@
 /*
- * test_forge_quota.c - the governor as a command: for leases and for people; and jobs that are put off.
+ * test_forge_quota.c - the governor as a command, for leases and for people; and jobs that are put
+ * off.
  */
 #include "control/pr/quota.h"
 #include "control/queue/complete.h"
