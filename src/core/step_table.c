@@ -461,6 +461,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 26,
         .finishes = true,
+        .writes = true,
         .bare = true,
     },
     {
@@ -474,6 +475,7 @@ static const struct step_row table[] = {
         .result = RESULT(train_fields),
         .class = CLASS_CHECK,
         .preference = 92,
+        .writes = true,
         .bare = true,
     },
     {

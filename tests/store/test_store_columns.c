@@ -746,6 +746,8 @@ static bool is_known(const char *name)
             return true;
     return is_named(name, "queues", &queue_shape) || is_named(name, "queues", &queue_level_shape) ||
            is_named(name, "breakers", &breaker_stored_shape) ||
+           is_named(name, "forge_limits", &forge_limit_shape) ||
+           is_named(name, "forge_limit_shares", &forge_share_shape) ||
            is_named(name, "sink_dead_letters", &sink_dead_letter_shape);
 }
 
@@ -777,6 +779,8 @@ START_TEST(tables_of_columns_are_those_of_the_schema)
     check_stored(names, count, "queues", &queue_shape);
     check_stored(names, count, "queues", &queue_level_shape);
     check_stored(names, count, "breakers", &breaker_stored_shape);
+    check_stored(names, count, "forge_limits", &forge_limit_shape);
+    check_stored(names, count, "forge_limit_shares", &forge_share_shape);
     check_stored(names, count, "sink_dead_letters", &sink_dead_letter_shape);
 }
 END_TEST
