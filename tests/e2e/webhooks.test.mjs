@@ -327,8 +327,11 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             const res = await send(server, { body, id });
             assert.equal(res.status, 202, res.text);
             await server.crash();
+            const crashed = new Date().toISOString();
             await server.startAgain();
             await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            const jobs = await server.list('/v1/jobs?queue=drover.issue');
+            assert.ok(jobs.at(-1).createdAt < crashed, 'the sync at the start made the job');
             assert.equal((await send(server, { body, id })).json.status, 'duplicate');
             assert.deepEqual(await tasksOf(server), [issue.number]);
         } finally {

@@ -1,6 +1,7 @@
 #include "control/pr/look.h"
 #include "control/pr/intake.h"
 #include "control/pr/shepherd.h"
+#include "control/pr/train.h"
 #include "store/pull_requests.h"
 #include "store/timers.h"
 
@@ -48,5 +49,7 @@ enum rc look_at_branch(struct context *ctx, const struct repository_row *reposit
     struct pull_request_ids found = {0};
     enum rc rc = pull_requests_of_branch(ctx->db, &repository->id, branch, ctx->arena, &found,
                                          ctx->err);
-    return rc == RC_OK ? look_at_all(ctx, &found) : rc;
+    if (rc == RC_OK)
+        rc = look_at_all(ctx, &found);
+    return rc == RC_OK ? train_look(ctx, &repository->id, branch) : rc;
 }
