@@ -110,6 +110,7 @@ static const struct route routes[] = {
      .slow = true},
     {HTTP_GET, WORK, "/v1/jobs/{id}/messages", .kind = ROUTE_COMMAND, .build = api_job_messages,
      .answer = api_job_messages_answer},
+    {HTTP_GET, VIEW, "/v1/forge-limits", QUERY(api_forge_limit_list)},
     {HTTP_GET, VIEW, "/v1/jobs", QUERY(api_job_list)},
     {HTTP_GET, VIEW, "/v1/jobs/{id}", QUERY(api_job_get)},
     {HTTP_GET, VIEW, "/v1/dead-letters", QUERY(api_dead_letter_list)},

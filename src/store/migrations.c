@@ -815,9 +815,12 @@ static const char *const webhooks[] = {
 };
 
 const struct migration migrations[] = {
-    {1, "initial", initial},   {2, "queues", queues},  {3, "topics", topics},
-    {4, "breakers", breakers}, {5, "sagas", sagas},    {6, "pipeline", pipeline},
-    {7, "leases", leases},     {8, "sinks", sinks},    {9, "run_limits", run_limits},
-    {10, "intake", intake},    {11, "trains", trains}, {12, "webhooks", webhooks},
+    {1, "initial", initial},       {2, "queues", queues},
+    {3, "topics", topics},         {4, "breakers", breakers},
+    {5, "sagas", sagas},           {6, "pipeline", pipeline},
+    {7, "leases", leases},         {8, "sinks", sinks},
+    {9, "run_limits", run_limits}, {10, "intake", intake},
+    {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
+    {13, "webhooks", webhooks},
 };
 const size_t migration_count = COUNT_OF(migrations);
