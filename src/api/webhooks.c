@@ -49,7 +49,7 @@ static enum rc check_head(const struct webhook_head *webhook, struct err *err)
                        webhook->forge->name, names->event);
     if (strlen(head->event) > DELIVERY_EVENT_MAX ||
         (head->id != NULL && strlen(head->id) > DELIVERY_ID_MAX))
-        return err_set(err, RC_MALFORMED, "INVALID_HEADER",
+        return err_set(err, RC_MALFORMED, "MALFORMED_HEADER",
                        "the header %s or %s is longer than any that %s sends", names->event,
                        names->id, webhook->forge->name);
     return RC_OK;

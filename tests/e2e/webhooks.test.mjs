@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { startHub } from '../hub/hub.mjs';
+import { callDrover } from './lib/cli.mjs';
 import { request } from './lib/http.mjs';
 import { withServer } from './lib/own.mjs';
 import { start } from './lib/server.mjs';
@@ -226,6 +227,24 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         assert.equal(sync.providerId, String(repo.id));
         assert.ok(sync.lastDeliveryAt);
     });
+
+    it('are shown by drover webhooks', async () => {
+        const all = await callDrover(server, ['webhooks']);
+        assert.equal(all.status, 0, all.stderr);
+        assert.match(all.stdout, /acme\/billing +github +webhooks/);
+        const one = await callDrover(server, ['webhooks', 'acme/billing', '--event', 'star.created']);
+        assert.equal(one.status, 0, one.stderr);
+        assert.match(one.stdout, /Changes by +webhooks/);
+        assert.match(one.stdout, /star\.created .*ignored/);
+        assert.doesNotMatch(one.stdout, /issues\.labeled/);
+        const json = await callDrover(server, ['webhooks', 'acme/billing', '--status', 'ignored',
+            '--json']);
+        assert.equal(JSON.parse(json.stdout).items.length, 2);
+        const none = await callDrover(server, ['webhooks', 'acme/none']);
+        assert.equal(none.status, 3);
+        const misplaced = await callDrover(server, ['webhooks', '--status', 'ignored']);
+        assert.equal(misplaced.status, 2);
+    });
 });
 
 // Issues that became tasks, by number.
@@ -289,6 +308,30 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
         }
     });
 
+    it('are found by comparing state, if the token may not list them', async () => {
+        const { hub, repo, env, config } = await world();
+        const permissions = { metadata: 'read', contents: 'write', issues: 'write',
+            pull_requests: 'write' };
+        env.HUB_TOKEN = hub.token('bot', { permissions });
+        const server = await start({ env, config: CONFIG });
+        try {
+            await server.configure('acme/billing', config);
+            repo.hook({ url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET });
+            await hub.settled();
+            hub.deliver('outage');
+            const issue = repo.issue({ title: 'Nobody told', by: 'ann' });
+            issue.label('drover', 'ann');
+            await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            assert.deepEqual(await tasksOf(server), [issue.number]);
+            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+            assert.ok(sync.deliveriesError, JSON.stringify(sync));
+            assert.equal(sync.lastError, null);
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+
     it('are found by a server that was away', async () => {
         const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
         const server = await start({ env, config: CONFIG });
@@ -305,8 +348,10 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             await server.startAgain();
             await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
             assert.deepEqual(await tasksOf(server), [issue.number]);
-            const items = await server.list('/v1/webhooks/deliveries?via=recovered');
-            assert.ok(items.some(({ event }) => event === 'issues.labeled'), JSON.stringify(items));
+            await until('the delivery to be fetched', async (note) => {
+                const items = note(await server.list('/v1/webhooks/deliveries?via=recovered'));
+                return items.some(({ event }) => event === 'issues.labeled');
+            });
         } finally {
             await server.discard();
             await hub.stop();
