@@ -25,6 +25,9 @@ static const struct {
     const struct people_ops *ops;
 } forges[] = {
     {"local", &people_local},
+    {"gitlab", &people_gitlab},
+    {"gitea", &people_gitea},
+    {"forgejo", &people_gitea},
 };
 
 const struct people_ops *people_of(const char *forge)

@@ -821,6 +821,6 @@ const struct migration migrations[] = {
     {7, "leases", leases},         {8, "sinks", sinks},
     {9, "run_limits", run_limits}, {10, "intake", intake},
     {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
-    {13, "webhooks", webhooks},
+    {13, "webhooks", webhooks},    {14, "shepherds", migration_shepherds},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -20,7 +20,7 @@ static const struct column pull_request_columns[] = {
     COLUMN(struct pull_request_row, title, COLUMN_NEW),
     COLUMN(struct pull_request_row, status, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, draft, COLUMN_NEW | PULL_REQUEST_STATE),
-    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW),
+    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, merge_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, created_us, COLUMN_NEW),
     COLUMN(struct pull_request_row, updated_us, COLUMN_NEW | PULL_REQUEST_STATE),

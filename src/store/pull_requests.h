@@ -44,7 +44,7 @@ MUST_USE enum rc pull_requests_of_run(struct db *db, const struct id *run_id, st
 MUST_USE enum rc pull_requests_open_at(struct db *db, const char *url, struct arena *arena,
                                        struct pull_request_row *ret_row, struct err *err);
 MUST_USE enum rc pull_requests_save(struct db *db, const struct pull_request_row *row,
-                                    struct err *err); /* status, draft, merge_commit, times */
+                                    struct err *err); /* status, draft, head, merge_commit, times */
 MUST_USE enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filter,
                                     struct arena *arena, struct pull_request_row **ret_rows,
                                     size_t *ret_count, struct err *err);

@@ -11,6 +11,7 @@
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
 #include "control/pr/intake_progress.h"
+#include "control/pr/shepherd.h"
 #include "control/pr/train_jobs.h"
 #include "control/pr/sync.h"
 #include "control/queue/dead_letters.h"
@@ -201,6 +202,7 @@ static const struct timer_kind {
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
     {TIMER_DAY_BUDGET, day_stop, false},
+    {TIMER_SHEPHERD, shepherd_due, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
     {TIMER_INTAKE, intake_due, false},
     {TIMER_TRAIN, train_due, false},
