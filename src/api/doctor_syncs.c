@@ -1,7 +1,6 @@
 #include "api/doctor_syncs.h"
 #include "base/clock.h"
 #include "control/admit/repo_follow.h"
-#include "core/config/repo_document.h"
 #include "store/syncs.h"
 #include "store/timers.h"
 #include <stdlib.h>
@@ -29,46 +28,22 @@ static enum rc has_timer(struct syncs_look *look, const struct id *repository_id
     return rc;
 }
 
-/* The variable of the webhook's secret that this server lacks; NULL: none. */
-static enum rc missing_secret(struct syncs_look *look, const struct id *repository_id,
-                              const char **ret_name, struct err *err)
-{
-    CLEANUP(js_freep) struct js *document = NULL;
-    struct arena *arena = &look->call->http.arena;
-    struct repository_row repository;
-    struct err broken = {0};
-    struct repo_config *config = arena_alloc(arena, sizeof *config);
-    *ret_name = NULL;
-    enum rc rc = repositories_get(look->db, repository_id, arena, &repository, err);
-    if (rc != RC_OK)
-        return rc;
-    const struct repo_layers layers = {.platform = look->call->api->defaults,
-                                       .repository = repository.config};
-    if (repo_layers_decode(&layers, arena, &document, config, &broken) != RC_OK)
-        return RC_OK; /* Submissions say so. */
-    if (config->webhook.secret != NULL && text_empty(getenv(config->webhook.secret)))
-        *ret_name = arena_strdup(arena, config->webhook.secret);
-    return RC_OK;
-}
-
 static enum rc examine(struct syncs_look *look, const struct sync_row *row, struct err *err)
 {
     struct arena *arena = &look->call->http.arena;
-    const char *wrong = NULL, *secret = NULL;
+    const char *wrong = NULL;
     bool followed = false;
     int64_t good_us = row->last_sync_us > 0 ? row->last_sync_us : row->created_us;
     enum rc rc = has_timer(look, &row->repository_id, &followed, err);
-    if (rc == RC_OK)
-        rc = missing_secret(look, &row->repository_id, &secret, err);
     if (rc != RC_OK)
         return rc;
     if (!followed)
         wrong = "its forge is not asked any more: restart the server";
-    else if (secret != NULL)
+    else if (row->secret != NULL && text_empty(getenv(row->secret)))
         wrong = arena_printf(arena,
                              "this server has no variable %s, so it refuses every delivery of the "
                              "webhook",
-                             secret);
+                             row->secret);
     else if (row->last_error != NULL && look->now_us - good_us > FAILING_US)
         wrong = arena_printf(arena, "its forge could not be asked for over an hour: %s",
                              row->last_error);

@@ -11,6 +11,8 @@ static enum rc begin(struct context *ctx, const struct repository_row *repositor
         .repository_id = repository->id,
         .forge = config->forge,
         .full_name = full_name,
+        .secret = config->webhook.secret,
+        .old_secret = config->webhook.old_secret,
         .mode = SYNC_POLLING,
         .mode_since_us = ctx->now_us,
         .deliveries_since_us = ctx->now_us,

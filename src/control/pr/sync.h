@@ -22,7 +22,7 @@
 #include "store/syncs.h"
 
 enum {
-    SYNC_REPORT_MAX = 1024 * 1024,       /* Of a job's report, an artifact. */
+    SYNC_REPORT_MAX = 1024 * 1024,       /* Of a job's report. */
     SYNC_FETCHED_MAX = 25,               /* Deliveries that one job fetches. */
     SYNC_PAYLOAD_MAX = 26 * 1024 * 1024, /* Of one delivery: 25 MB at GitHub. */
 };
