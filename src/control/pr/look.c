@@ -3,21 +3,12 @@
 #include "control/pr/shepherd.h"
 #include "control/pr/train.h"
 #include "store/pull_requests.h"
-#include "store/timers.h"
-
-static enum rc look_now(struct context *ctx, const struct id *pull_request_id)
-{
-    const struct timer_row timer = {
-        .kind = TIMER_SHEPHERD, .subject = *pull_request_id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
-}
 
 static enum rc look_at_all(struct context *ctx, const struct pull_request_ids *found)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < found->count; i++)
-        rc = look_now(ctx, &found->ids[i]);
+        rc = shepherd_look(ctx, &found->ids[i]);
     return rc;
 }
 

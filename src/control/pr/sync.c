@@ -3,10 +3,10 @@
 #include "control/pr/look.h"
 #include "control/pr/receive.h"
 #include "control/run/effective.h"
+#include "control/run/run_clock.h"
 #include "core/event_types.h"
 #include "forge/forge.h"
 #include "store/artifacts.h"
-#include "store/timers.h"
 #include <string.h>
 
 enum {
@@ -92,11 +92,7 @@ static enum rc save_settled(struct context *ctx, const struct repository_row *re
 
 static enum rc set_timer(struct context *ctx, const struct id *repository_id, int64_t pause_ms)
 {
-    const struct timer_row timer = {.kind = TIMER_SYNC,
-                                    .subject = *repository_id,
-                                    .due_us = ctx->now_us + pause_ms * US_PER_MS};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SYNC, repository_id, ctx->now_us + pause_ms * US_PER_MS);
 }
 
 enum rc sync_received(struct context *ctx, const struct repository_row *repository,
