@@ -4,8 +4,8 @@
  * There is no token.  Before the signature is known to be right nothing is stored and no tree is
  * built: the repository is read from the bytes, and its secrets are tried, the new one and the one
  * before it.  A repository that is not known and a wrong signature take the same way to the same
- * answer, in the same time.  Then the payload is stored, and one command records it and looks at what it is about:
- * the forge has its 202 after one commit.
+ * answer, in the same time.  Then the payload is stored, and one command records it and looks at
+ * what it is about: the forge has its 202 after one commit.
  */
 #include "api/webhooks.h"
 #include "api/routes.h"
@@ -41,7 +41,7 @@ static enum rc check_head(const struct webhook_head *webhook, struct err *err)
 {
     const struct delivery_headers *names = &webhook->forge->deliveries->headers;
     const struct delivery_head *head = &webhook->head;
-    if (text_empty(head->event))
+    if (head->event == NULL || head->event[0] == '\0')
         return err_set(err, RC_MALFORMED, "MISSING_HEADER",
                        "a delivery of %s has the header %s: is this address the payload URL of a "
                        "webhook?",

@@ -17,8 +17,8 @@ struct sync_row {
     const char *full_name;   /* acme/billing of its address, in lower case. */
     const char *provider_id; /* NULL: not known yet. */
     const char *known_as;    /* As the last delivery called it; or NULL. */
-    /* Names of the server's variables with the webhook's secrets, or NULL.  Here, so that a delivery
-       is checked by one query, whether or not its repository is known. */
+    /* Names of the server's variables with the webhook's secrets, or NULL.  Here, so that a
+       delivery is checked by one query, whether or not its repository is known. */
     const char *secret, *old_secret;
     enum sync_mode mode;
     int64_t mode_since_us;
@@ -36,8 +36,8 @@ struct sync_row {
     int64_t created_us, updated_us;
 };
 
-/* Of a row that is there only the names of the secrets change, unless forge or full_name do: then it
-   is another repository at the forge, and all begins anew. */
+/* Of a row that is there only the names of the secrets change, unless forge or full_name do: then
+   it is another repository at the forge, and all begins anew. */
 MUST_USE enum rc syncs_put(struct db *db, const struct sync_row *row, struct err *err);
 MUST_USE enum rc syncs_get(struct db *db, const struct id *repository_id, struct arena *arena,
                            struct sync_row *ret_row, struct err *err); /* Locks it. */

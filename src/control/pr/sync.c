@@ -269,8 +269,8 @@ static enum rc look_at_changes(struct context *ctx, const struct repository_row 
     return rc;
 }
 
-/* Where no deliveries are listed, as by a forge that cannot, a change that is older than the last one
-   shows that they do not arrive. */
+/* Where no deliveries are listed, as by a forge that cannot, a change that came after the last one
+   and is not on its way any more shows that they do not arrive. */
 static bool shows_a_gap(struct context *ctx, const struct sync_row *row, const struct js *list)
 {
     for (size_t i = 0; i < js_count(list); i++) {

@@ -10,8 +10,9 @@
  *     payload: {"what": "payloads", "deliveries": [{"id", "event", "handle", "sentUs"}]}
  *     report:  {"deliveries": [{"id", "event", "sentUs", "sha256"}, {..., "gone": why}]}
  *
- * The report is in the result, or an artifact when it is too large for that.  Deliveries that cannot be listed,
- * as for want of a permission, are no failure: what changed is found by comparing state.
+ * The report is in the result, or an artifact when it is too large for that.  Deliveries that
+ * cannot be listed, as for want of a permission, are no failure: what changed is found by comparing
+ * state.
  */
 #include "forge/deliveries.h"
 #include "forge/prs.h"
