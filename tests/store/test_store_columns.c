@@ -361,7 +361,7 @@ static const struct aggregate {
      &sync_shape,
      "repository_id",
      write_syncs_put,
-     {write_syncs_save},
+     {write_syncs_save, write_syncs_put},
      NULL,
      NULL,
      NULL},
