@@ -17,6 +17,7 @@
 #include "store/sagas.h"
 #include "store/schedules.h"
 #include "store/shapes.h"
+#include "store/shepherds.h"
 #include "store/sinks.h"
 #include "store/subscriptions.h"
 #include "store/syncs.h"
@@ -284,6 +285,9 @@ WRITE(events_append, struct event)
 WRITE(repositories_put, struct repository_row)
 WRITE(repositories_save_quarantine, struct repository_row)
 WRITE(accounts_save, struct account_row)
+WRITE(shepherds_insert, struct shepherd_row)
+WRITE(shepherds_save, struct shepherd_row)
+WRITE(ci_failures_put, struct ci_failure_row)
 
 WRITE(syncs_put, struct sync_row)
 WRITE(syncs_save, struct sync_row)
@@ -374,6 +378,22 @@ static const struct aggregate {
      "failed",
      NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
+    {"shepherds",
+     &shepherd_shape,
+     "pull_request_id",
+     write_shepherds_insert,
+     {write_shepherds_save},
+     NULL,
+     NULL,
+     NULL},
+    {"ci_failures",
+     &ci_failure_shape,
+     "repository_id",
+     write_ci_failures_put,
+     {NULL},
+     NULL,
+     NULL,
+     NULL},
     {"run_messages", &message_shape, "run_id", write_messages_insert, {NULL}, NULL, NULL, NULL},
     {"patches", &patch_shape, "id", write_patches_insert, {NULL}, "status", "created", NULL},
     {"pull_requests",
