@@ -33,7 +33,7 @@ START_TEST(every_step_has_a_row_in_order_and_what_belongs_to_it)
         ck_assert_ptr_eq(step_find(row->name), row);
         ck_assert_ptr_eq(step_find_queue(row->queue), row->queue != NULL ? row : NULL);
         ck_assert_msg((handlers->done != NULL) == moves, "%s: done", row->name);
-        ck_assert_msg((row->result == NULL) == row->bare, "%s: result", row->name);
+        ck_assert_msg((row->result == NULL) == (row->kind == STEP_NOTIFY), "%s: result", row->name);
         ck_assert_msg(row->place == PLACE_NONE || moves, "%s: place", row->name);
         ck_assert_msg((step_function(row->kind) != NULL) == (row->queue != NULL), "%s", row->name);
         if (row->queue == NULL)
@@ -57,19 +57,11 @@ static void expect_queues(const char *const *want)
 
 START_TEST(workers_prefer_what_is_nearest_to_the_end_of_a_run)
 {
-    static const char *const want[] = {"drover.notify",
-                                       "drover.publish",
-                                       "drover.judge",
-                                       "drover.verify",
-                                       "drover.collect",
-                                       "drover.agent",
-                                       "drover.custom",
-                                       "drover.plan",
-                                       "drover.hydrate",
-                                       "drover.prepare",
-                                       "drover.unpublish",
-                                       "drover.clean",
-                                       NULL};
+    static const char *const want[] = {
+        "drover.notify",  "drover.publish",   "drover.judge",   "drover.train",
+        "drover.verify",  "drover.collect",   "drover.agent",   "drover.custom",
+        "drover.plan",    "drover.hydrate",   "drover.prepare", "drover.issue",
+        "drover.comment", "drover.unpublish", "drover.clean",   NULL};
     expect_queues(want);
 }
 END_TEST
@@ -93,6 +85,8 @@ START_TEST(a_steps_time_limit_follows_from_the_configuration)
         {STEP_UNPUBLISH, 2000000},
         {STEP_CLEAN, 10 * MINUTE},
         {STEP_NOTIFY, 2 * MINUTE},
+        {STEP_ISSUE, 2 * MINUTE},
+        {STEP_COMMENT, 2 * MINUTE},
     };
     struct repo_config config = {
         .timeouts = {.prepare_ms = 1, .hydrate_ms = 10, .agent_ms = 100000, .publish_ms = 2000000},
@@ -131,10 +125,23 @@ static void teardown(void)
 
 START_TEST(queue_class_and_time_of_an_added_step_follow_from_its_row)
 {
-    static const char *const want[] = {
-        "drover.notify",  "drover.publish",   "drover.judge",  "drover.lint", "drover.verify",
-        "drover.collect", "drover.agent",     "drover.custom", "drover.plan", "drover.hydrate",
-        "drover.prepare", "drover.unpublish", "drover.clean",  NULL};
+    static const char *const want[] = {"drover.notify",
+                                       "drover.publish",
+                                       "drover.judge",
+                                       "drover.train",
+                                       "drover.lint",
+                                       "drover.verify",
+                                       "drover.collect",
+                                       "drover.agent",
+                                       "drover.custom",
+                                       "drover.plan",
+                                       "drover.hydrate",
+                                       "drover.prepare",
+                                       "drover.issue",
+                                       "drover.comment",
+                                       "drover.unpublish",
+                                       "drover.clean",
+                                       NULL};
     static const char *const own[] = {"drover.lint", NULL};
     struct slots slots = {0};
     const struct repo_config config = {.timeouts = {.prepare_ms = 5}};
