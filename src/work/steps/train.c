@@ -165,7 +165,7 @@ enum rc haul_is_merged(struct hauling *hauling, size_t at, bool asks, bool *ret_
     rc = haul_open_forge(hauling, err);
     if (rc != RC_OK || hauling->ops->prs == NULL || hauling->ops->prs->view == NULL)
         return rc;
-    const struct pr_ref ref = {hauling->landing.url, car->number};
+    const struct pr_ref ref = {.url = hauling->landing.url, .number = car->number};
     rc = hauling->ops->prs->view(&hauling->call, &ref, hauling->step->arena, &view, err);
     if (rc == RC_OK)
         *ret_merged = view.state == PR_MERGED;

@@ -179,7 +179,7 @@ enum rc haul_hand(struct hauling *hauling, struct err *err)
 {
     bool queue = hauling->step->input.config.train.use == TRAIN_USE_QUEUE;
     const struct landing_car *car = &hauling->cars[0];
-    const struct pr_ref ref = {hauling->landing.url, car->number};
+    const struct pr_ref ref = {.url = hauling->landing.url, .number = car->number};
     enum rc rc = haul_open_forge(hauling, err);
     if (rc != RC_OK)
         return rc;
