@@ -164,7 +164,7 @@ describe('intake', { concurrency: 4 }, () => {
         const fence = /<<<UNTRUSTED ([0-9a-f]{32}) BEGIN>>>\n([^]*?)\n<<<UNTRUSTED \1 END>>>\n/g;
         const inside = [...prompt.matchAll(fence)].map((match) => match[2]);
         assert.equal(inside.length, 2, prompt);
-        assert.match(inside[0], /^FORGED title\n\nIt says 41\.\n[^]*INJECTED $/);
+        assert.match(inside[0], /^FORGED title\n\nIt says 41\.\n[^]*INJECTED$/);
         assert.equal(inside[1], 'INJECTED too');
         const outside = prompt.replaceAll(fence, '');
         for (const word of ['INJECTED', 'FORGED', 'hidden', 'LATE'])
@@ -184,7 +184,7 @@ describe('intake', { concurrency: 4 }, () => {
         };
         const ended = async ({ number, taskId }, why) => {
             const task = await server.untilTask(taskId, 'cancelled');
-            assert.match(task.error.message, why);
+            assert.match(task.errorMessage, why);
             await desk.untilTold(repo, number, /stopped: cancelled/);
         };
         const unlabelled = await begin(), closed = await begin(), told = await begin();
@@ -211,7 +211,7 @@ describe('intake', { concurrency: 4 }, () => {
         await desk.untilTold(repo, number, /stopped: failed[^]*\/drover retry/);
         const { taskId } = await desk.row(repo, number);
         await desk.say('ann', repo, number, '/drover retry');
-        await until('a second run', async () => (await server.task(taskId)).runCount === 2);
+        await until('a second run', async () => (await server.task(taskId)).runs.length === 2);
         await desk.untilTold(repo, number, /run 2[^]*\/drover retry/);
         assert.equal((await desk.tasks(repo)).length, 1);
     });
