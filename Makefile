@@ -62,8 +62,8 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long test-agents check bench bench-peers install deb
-.PHONY: clean
+.PHONY: all help run demo quick test test-long test-agents test-hub check bench bench-peers
+.PHONY: install deb clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -172,6 +172,11 @@ test-agents:
 	@$(MAKE) --no-print-directory -s $(BUILD)/drover
 	@BUILD=$(BUILD) tests/agents/run
 
+test-hub:
+	@tools/packages test-hub
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tests/hub/contract/run
+
 check:
 	@tools/packages check
 	@BUILD=$(BUILD) tools/check
@@ -208,6 +213,7 @@ help:
 	@echo 'make test       unit, store and end-to-end tests, plain and with sanitizers'
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
 	@echo 'make test-agents  real agents from npm against a scripted model; part of test-long'
+	@echo 'make test-hub   requests to GitHub against its own description; part of test-long'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'

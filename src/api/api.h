@@ -40,6 +40,7 @@ struct api {
     atomic_bool tokens_lost_posted;
     struct throttle *throttle;
     struct bucket_rule event_bytes; /* That each token may report; per_second 0: no limit. */
+    struct bucket_rule webhooks;    /* Deliveries of one address; per_second 0: no limit. */
     pthread_mutex_t worker_lock;
     struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */
     atomic_int stopping;   /* Not 0: long operations must give up. */

@@ -6,6 +6,7 @@
 #include "api/api.h"
 
 struct stream;
+struct webhook_head;
 
 struct call {
     struct http_request http;
@@ -13,9 +14,10 @@ struct call {
     const struct route *route;
     const char *vars[ROUTE_VARS_MAX]; /* Decoded, in the request's arena. */
     struct identity who;
-    struct command *command; /* See call_own. */
-    struct str errors;       /* JSON array for call_fail: all that is wrong with a document. */
-    struct stream *stream;   /* sse.c's. */
+    struct command *command;      /* See call_own. */
+    struct str errors;            /* JSON array for call_fail: all that is wrong with a document. */
+    struct stream *stream;        /* sse.c's. */
+    struct webhook_head *webhook; /* webhooks.c's. */
     struct pool_work work;
     struct loop_call done;
 };

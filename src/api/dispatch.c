@@ -4,6 +4,7 @@
 #include "api/run_gate.h"
 #include "api/sse.h"
 #include "api/throttle.h"
+#include "api/webhooks.h"
 #include "base/log.h"
 #include "store/artifacts.h"
 #include <assert.h>
@@ -39,6 +40,15 @@ static enum rc no_large_body(const struct route_match *match, struct err *err)
                    STRANGER_BODY_MAX);
 }
 
+/* The signature is of the body, so it is read before it is known whose it is.  All of them share
+   one part of the spool. */
+static void plan_signed(const struct http_head *head, struct http_body_plan *plan)
+{
+    plan->bytes_max = WEBHOOK_BODY_MAX;
+    plan->spool = head->chunked || head->content_length > MEMORY_BODY_MAX;
+    text_copy(plan->holder, sizeof plan->holder, "webhooks/");
+}
+
 enum rc dispatch_gate(void *ctx, const struct http_head *head, struct http_body_plan *plan,
                       struct err *err)
 {
@@ -49,6 +59,10 @@ enum rc dispatch_gate(void *ctx, const struct http_head *head, struct http_body_
         return RC_OK;
     struct route_match match;
     match_route(head->method, head->path, &match);
+    if (match.route != NULL && match.route->signed_body) {
+        plan_signed(head, plan);
+        return RC_OK;
+    }
     struct identity who = {0};
     enum rc rc = auth_check(api->auth, head->authorization, &who, err);
     if (rc == RC_OK && match.route != NULL)
@@ -87,7 +101,7 @@ bool dispatch_privileged(void *ctx, const struct http_head *head)
     struct identity who = {0};
     struct err err = {0};
     match_route(head->method, head->path, &match);
-    if (match.route != NULL && match.route->open)
+    if (match.route != NULL && match.route->open && !match.route->signed_body)
         return true;
     return auth_check(api->auth, head->authorization, &who, &err) == RC_OK &&
            (who.role == ROLE_ADMIN || who.role == ROLE_WORKER);
@@ -111,6 +125,9 @@ static void run_query(struct pool_work *work, struct db *db)
 
 static enum rc start_query(struct call *call, struct err *err)
 {
+    enum rc rc = call->route->prepare != NULL ? call->route->prepare(call, err) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
     call->work = (struct pool_work){.run = run_query,
                                     .class = call->route->slow ? POOL_SLOW : POOL_QUICK};
     if (pool_post(call->api->pool, &call->work) == RC_OK)
@@ -181,6 +198,8 @@ static bool body_type_fits(struct call *call)
         return true;
     if (type_is(type, "application/json"))
         return true;
+    if (body == BODY_SIGNED)
+        return type_is(type, "application/x-www-form-urlencoded");
     return body == BODY_CONFIG &&
            (type_is(type, "application/yaml") || type_is(type, "application/x-yaml") ||
             type_is(type, "text/yaml"));
@@ -244,14 +263,28 @@ static void answer_later(struct call *call, int64_t wait_us, const char *code, c
     http_answer_problem(&call->http, &problem);
 }
 
+/* Deliveries have no token: they are counted by the address that they come from. */
+static bool source_passes(struct call *call, int64_t now_us)
+{
+    struct api *api = call->api;
+    if (api->webhooks.per_second == 0)
+        return true;
+    int64_t wait_us = throttle_source_us(api->throttle, &api->webhooks, http_holder(&call->http),
+                                         now_us);
+    if (wait_us > 0)
+        answer_later(call, wait_us, "RATE_LIMITED",
+                     "this address sends more than limits.webhooksPerSecond allows");
+    return wait_us == 0;
+}
+
 /* Enforces the rates of calls and of bytes of events; the latter not for the admin. */
 static bool let_pass(struct call *call)
 {
     struct api *api = call->api;
     const struct route *route = call->route;
-    if (route->open)
-        return true;
     int64_t now_us = clock_mono_us();
+    if (route->open)
+        return !route->signed_body || source_passes(call, now_us);
     int64_t wait_us = throttle_wait_us(api->throttle, &call->who, route, now_us);
     if (wait_us > 0) {
         answer_later(call, wait_us, "RATE_LIMITED",
@@ -323,6 +356,8 @@ void dispatch_handle(void *ctx, struct http_request *request)
         call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE",
                          call->route->body == BODY_CONFIG
                              ? "send application/json or application/yaml"
+                         : call->route->body == BODY_SIGNED
+                             ? "send application/json or application/x-www-form-urlencoded"
                              : "send application/json");
         good = false;
     }

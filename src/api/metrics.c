@@ -18,6 +18,7 @@
 #include "http/spool.h"
 #include "store/breakers.h"
 #include "store/events.h"
+#include "store/forge_limits.h"
 #include "store/jobs.h"
 #include "store/queue_levels.h"
 #include "store/runs.h"
@@ -271,6 +272,34 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
     return RC_OK;
 }
 
+/* What forges have left of their rate limits, as they said last. */
+static enum rc write_forges(struct db *db, struct arena *arena, struct buf *to, struct err *err)
+{
+    struct forge_limit_row *rows = NULL;
+    size_t count = 0;
+    enum rc rc = forge_limits_list(db, arena, &rows, &count, err);
+    if (rc != RC_OK || count == 0)
+        return rc;
+    family(to, "drover_forge_calls_limit", "gauge", "Calls of a forge's API in a window.");
+    for (size_t i = 0; i < count; i++) {
+        struct label labels[] = {{"host", rows[i].host},
+                                 {"credential", rows[i].credential},
+                                 {"resource", rows[i].resource}};
+        if (rows[i].quota.limit >= 0)
+            sample(to, "drover_forge_calls_limit", labels, COUNT_OF(labels), rows[i].quota.limit);
+    }
+    family(to, "drover_forge_calls_remaining", "gauge", "Calls that are left of them.");
+    for (size_t i = 0; i < count; i++) {
+        struct label labels[] = {{"host", rows[i].host},
+                                 {"credential", rows[i].credential},
+                                 {"resource", rows[i].resource}};
+        if (rows[i].quota.remaining >= 0)
+            sample(to, "drover_forge_calls_remaining", labels, COUNT_OF(labels),
+                   rows[i].quota.remaining);
+    }
+    return RC_OK;
+}
+
 static enum rc write_trains(struct db *db, struct buf *to, struct err *err)
 {
     struct train_counts counts;
@@ -349,6 +378,8 @@ enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struc
     struct label version = {"version", DROVER_VERSION};
     sample(to, "drover_build_info", &version, 1, 1);
     enum rc rc = write_store(db, arena, to, err);
+    if (rc == RC_OK)
+        rc = write_forges(db, arena, to, err);
     if (rc == RC_OK)
         rc = write_trains(db, to, err);
     if (rc == RC_OK)

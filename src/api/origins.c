@@ -1,4 +1,5 @@
 #include "api/origins.h"
+#include "api/forge_gate.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/config/repo_document.h"
@@ -20,6 +21,7 @@ static enum rc survey_one(struct api *api, const struct repository_row *row, str
     CLEANUP(js_freep) struct js *document = NULL;
     struct repo_config *config = arena_alloc(arena, sizeof *config);
     const struct repo_layers layers = {.platform = api->defaults, .repository = row->config};
+    CLEANUP(server_forge_close) struct server_forge server_forge = {.count = 0};
     CLEANUP(forge_call_release)
     struct forge_call call = {
         .git = {.home = arena_printf(arena, "%s/work/git", api->data_dir),
@@ -29,7 +31,11 @@ static enum rc survey_one(struct api *api, const struct repository_row *row, str
     const struct forge_ops *forge = rc == RC_OK ? forge_find(config->forge) : NULL;
     if (forge == NULL || forge->survey == NULL)
         return rc;
+    const struct server_forge_wish wish = {
+        .config = config, .repository = row->name, .access = ACCESS_READ};
     rc = git_home_make(call.git.home, err);
+    if (rc == RC_OK)
+        rc = server_forge_open(&server_forge, api, &wish, arena, &call, err);
     return rc == RC_OK ? forge->survey(&call, config->url, arena, ret_traces, err) : rc;
 }
 

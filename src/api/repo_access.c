@@ -8,6 +8,7 @@ enum { FORGE_SECONDS_MAX = 60 };
 
 void repo_access_release(struct repo_access *repo_access)
 {
+    server_forge_close(&repo_access->server_forge);
     forge_call_release(&repo_access->forge);
     js_free(repo_access->document);
 }
@@ -26,7 +27,15 @@ static enum rc sit_down(struct call *call, struct repo_access *repo_access, stru
         .home = arena_printf(arena, "%s/work/git", call->api->data_dir),
         .cancel = &call->api->stopping,
         .deadline_us = clock_mono_us() + FORGE_SECONDS_MAX * US_PER_SECOND};
-    return git_home_make(repo_access->forge.git.home, err);
+    rc = git_home_make(repo_access->forge.git.home, err);
+    if (rc != RC_OK)
+        return rc;
+    /* The role of the caller has been checked: what it may do here may write. */
+    const struct server_forge_wish wish = {.config = repo_access->config,
+                                           .repository = repo_access->repository.name,
+                                           .access = ACCESS_WRITE};
+    return server_forge_open(&repo_access->server_forge, call->api, &wish, arena,
+                             &repo_access->forge, err);
 }
 
 enum rc repo_access_open(struct call *call, struct db *db, const char *name,

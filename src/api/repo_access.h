@@ -7,15 +7,18 @@
 #ifndef API_REPO_ACCESS_H
 #define API_REPO_ACCESS_H
 #include "api/call.h"
+#include "api/forge_gate.h"
 #include "core/config/repo_config.h"
 #include "forge/forge_call.h"
 #include "store/repositories.h"
 
+/* Must stay where it is once it is open. */
 struct repo_access {
     struct repository_row repository;
     struct repo_config *config;
-    struct forge_call forge; /* Ends with the server, or after a minute. */
-    struct js *document;     /* What config points into. */
+    struct forge_call forge;          /* Ends with the server, or after a minute. */
+    struct server_forge server_forge; /* Token and governor of that call. */
+    struct js *document;              /* What config points into. */
 };
 void repo_access_release(struct repo_access *repo_access); /* For CLEANUP; start from {0}. */
 

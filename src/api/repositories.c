@@ -13,6 +13,7 @@
 #include "core/config/repo_document.h"
 #include "forge/checked_out.h"
 #include "forge/origin_access.h"
+#include "store/syncs.h"
 #include "store/workspaces.h"
 #include <string.h>
 
@@ -40,6 +41,23 @@ static enum rc wants_effective(struct call *call, bool *ret_wants, struct err *e
     return params_end(&params);
 }
 
+/* null for a repository whose forge is no server. */
+static enum rc write_sync(struct jw *jw, struct db *db, const struct id *repository_id,
+                          struct arena *arena, struct err *err)
+{
+    struct sync_row sync;
+    enum rc rc = syncs_read(db, repository_id, arena, &sync, err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    jw_key(jw, "sync");
+    if (rc == RC_OK)
+        shape_sync(jw, &sync);
+    else
+        jw_null(jw);
+    err_clear(err);
+    return RC_OK;
+}
+
 enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
 {
     struct workspace_row workspace;
@@ -61,7 +79,8 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
                                        .repository = repository.config};
     struct jw jw = call_answer(call, 200);
     shape_repository_open(&jw, &repository);
-    if (effective)
+    rc = write_sync(&jw, db, &repository.id, arena, err);
+    if (rc == RC_OK && effective)
         rc = repo_layers_write(&layers, arena, &jw, err);
     jw_end(&jw, '}');
     return rc;

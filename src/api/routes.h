@@ -83,6 +83,14 @@ API_COMMAND(api_train_add);
 API_BUILD(api_train_remove);
 API_QUERY(api_train_list);
 
+/* webhooks.c */
+API_BUILD(api_webhook_prepare);
+API_QUERY(api_webhook);
+
+/* syncs.c */
+API_QUERY(api_delivery_list);
+API_QUERY(api_sync_list);
+
 /* issues.c */
 API_QUERY(api_issue_list);
 API_QUERY(api_issue_get);
@@ -114,6 +122,7 @@ API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
 API_QUERY(api_job_forge_access);
+API_QUERY(api_forge_limit_list);
 
 /* steering.c: people and the agent of a run */
 API_COMMAND(api_job_messages);

@@ -40,6 +40,8 @@ void shape_artifact(struct jw *jw, const struct artifact_row *artifact);
 void shape_repository(struct jw *jw, const struct repository_row *repository);
 /* Leaves the object open. */
 void shape_repository_open(struct jw *jw, const struct repository_row *repository);
+struct sync_row;
+void shape_sync(struct jw *jw, const struct sync_row *row); /* syncs.c */
 void shape_approval(struct jw *jw, const struct approval_row *approval);
 void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
 /* A job in a listing; leaves the object open. */

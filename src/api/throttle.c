@@ -125,13 +125,17 @@ void throttle_free(struct throttle *throttle)
 }
 
 /* FNV-1a. */
-static uint64_t key_of(size_t rule, const struct identity *who)
+static uint64_t key_of_name(size_t rule, const char *name)
 {
     uint64_t hash = UINT64_C(14695981039346656037) ^ rule;
-    const char *name = who->role == ROLE_AGENT ? who->run_id.text : who->name;
     for (; *name; name++)
         hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
     return hash | 1;
+}
+
+static uint64_t key_of(size_t rule, const struct identity *who)
+{
+    return key_of_name(rule, who->role == ROLE_AGENT ? who->run_id.text : who->name);
 }
 
 static struct bucket *bucket_of(struct throttle *throttle, uint64_t key, int64_t now_us)
@@ -181,4 +185,14 @@ int64_t throttle_bytes_us(struct throttle *throttle, const struct bucket_rule *r
 {
     struct bucket *bucket = bucket_of(throttle, key_of(RATE_RULES_MAX, who), now_us);
     return bucket_take_all(rule, bucket, now_us, bytes);
+}
+
+int64_t throttle_source_us(struct throttle *throttle, const struct bucket_rule *rule,
+                           const struct caps_key *source, int64_t now_us)
+{
+    uint64_t key = key_of_name(RATE_RULES_MAX + 1 + (size_t)source->kind, source->name);
+    struct bucket *bucket = bucket_of(throttle, key, now_us);
+    if (bucket_take(rule, bucket, now_us, 1) == 1)
+        return 0;
+    return bucket_ready_us(rule, bucket, now_us) - now_us;
 }

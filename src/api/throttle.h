@@ -43,4 +43,7 @@ int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,
 /* The same for the bytes of a metered route, by a rule for all tokens. */
 int64_t throttle_bytes_us(struct throttle *throttle, const struct bucket_rule *rule,
                           const struct identity *who, int64_t bytes, int64_t now_us);
+/* The same for a call without a token, by what it counts for. */
+int64_t throttle_source_us(struct throttle *throttle, const struct bucket_rule *rule,
+                           const struct caps_key *source, int64_t now_us);
 #endif

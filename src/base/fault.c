@@ -25,6 +25,8 @@ static const struct {
     {"publish.label", true},    {"publish.reviewers", true}, {"withdraw.push", true},
     {"withdraw.close", true},   {"merge.call", true},        {"merge.called", true},
     {"close.call", true},       {"train.push", true},        {"train.pushed", false},
+    {"move.push", true},        {"move.pushed", true},       {"attend.act", true},
+    {"attend.acted", true},     {"observe.read", true},      {"rebase.verify", true},
 };
 
 static void check_listed(const char *name, bool fails)

@@ -1,7 +1,7 @@
 /*
  * jwt.c - see jwt.h.
  *
- *     base64url({"alg":"RS256","typ":"JWT"}) . base64url({"iat","exp","iss"}) . base64url(signature)
+ *     base64url({"alg":"RS256","typ":"JWT"}) . base64url({"iat","exp","iss"}) . base64url(signed)
  */
 #include "base/jwt.h"
 #include "base/jw.h"

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/hooks.h"
+#include "control/pr/sync.h"
 #include "control/queue/jobs.h"
 #include "control/queue/levels.h"
 #include "control/watch/due.h"
@@ -127,6 +128,17 @@ static enum rc reclaim_leases(struct control *control, struct err *err)
     return rc;
 }
 
+/* What changed at the forges while no server was here. */
+static enum rc follow_forges(struct control *control, struct err *err)
+{
+    struct cmd_sync_start *cmd = cmd_sync_start_new();
+    enum rc rc = committer_call(control->committer, &cmd->base);
+    if (rc != RC_OK)
+        *err = cmd->base.err;
+    command_free(&cmd->base);
+    return rc;
+}
+
 static size_t lanes_of(const struct store *store, size_t wanted)
 {
     if (!store_is_shared(store))
@@ -225,6 +237,8 @@ static enum rc start_parts(struct control *control, const struct control_options
         rc = committer_start(control->committer, err);
     if (rc == RC_OK)
         rc = reclaim_leases(control, err);
+    if (rc == RC_OK)
+        rc = follow_forges(control, err);
     if (rc == RC_OK && control->membership != NULL)
         rc = membership_start(control->membership, err);
     if (rc == RC_OK)

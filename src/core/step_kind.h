@@ -29,7 +29,11 @@ enum step_kind {
     STEP_NOTIFY,
     STEP_ISSUE,   /* Reads an issue, for intake. */
     STEP_COMMENT, /* Writes drover's comment on an issue. */
-    STEP_TRAIN, /* Tests or lands a position of a merge train. */
+    STEP_TRAIN,   /* Tests or lands a position of a merge train. */
+    STEP_SYNC,    /* Asks a forge what has changed: control/pr/sync.h */
+    STEP_OBSERVE, /* Reads a pull request, for its shepherd. */
+    STEP_ATTEND,  /* Does what the shepherd has decided, at the forge. */
+    STEP_REBASE,  /* Rebases the head of a pull request, or has it verified as it is. */
     STEP_KIND_COUNT
 };
 

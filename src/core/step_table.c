@@ -217,6 +217,42 @@ static const struct report_field comment_fields[] = {
     {"number", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
     {"closed", KIND_BOOL, .required = OPTIONAL},
 };
+static const struct report_field sync_fields[] = {
+    {"reportSha256", KIND_SHA256, .required = REQUIRED},
+};
+
+static const char *const ci_causes[] = {"patch",    "flaky",    "base", "infrastructure",
+                                        "metadata", "repeated", NULL};
+static const char *const rebase_outcomes[] = {"verified", "failed", "conflict",
+                                              "empty",    "moved",  NULL};
+static const struct report_field ci_failure_fields[] = {
+    {"check", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
+    {"cause", KIND_CHOICE, REQUIRED, .choices = ci_causes},
+    {"why", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"fingerprint", KIND_SHA256, .required = REQUIRED},
+    {"line", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+};
+static const struct report_shape ci_failure_shape = REPORT_SHAPE(ci_failure_fields);
+static const struct report_field observe_fields[] = {
+    {"viewSha256", KIND_SHA256, .required = REQUIRED},
+    {"can", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"failures", KIND_LIST, OPTIONAL, .max = 10, .shape = &ci_failure_shape},
+    {"faultSha256", KIND_SHA256, .required = OPTIONAL},
+};
+static const struct report_field attend_fields[] = {
+    {"head", KIND_COMMIT, .required = REQUIRED},
+    {"done", KIND_ARRAY, REQUIRED, .max = 32},
+    {"refused", KIND_ARRAY, OPTIONAL, .max = 32},
+    {"mergeCommit", KIND_COMMIT, .required = OPTIONAL},
+};
+static const struct report_field rebase_fields[] = {
+    {"outcome", KIND_CHOICE, REQUIRED, .choices = rebase_outcomes},
+    {"head", KIND_COMMIT, .required = OPTIONAL},
+    {"target", KIND_COMMIT, .required = OPTIONAL},
+    {"certificateSha256", KIND_SHA256, .required = OPTIONAL},
+    {"feedbackSha256", KIND_SHA256, .required = OPTIONAL},
+    {"detail", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+};
 
 /* ---- rows ---- */
 
@@ -226,6 +262,7 @@ enum {
     NOTIFY_MS = 2 * 60 * 1000,
     FORGE_MS = 2 * 60 * 1000,
     TRAIN_MS = 6 * 3600 * 1000, /* The configuration of its repository has the real limit. */
+    SYNC_MS = 5 * 60 * 1000,
 };
 
 #define NAMED(text)    .name = (text), .queue = STEP_QUEUE_PREFIX text
@@ -438,6 +475,60 @@ static const struct step_row table[] = {
         .class = CLASS_CHECK,
         .preference = 95,
         .bare = true,
+    },
+    {
+        .kind = STEP_SYNC,
+        NAMED("sync"),
+        .attempts = 3,
+        .time_ms = SYNC_MS,
+        .failure = "sync_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(sync_fields),
+        .class = CLASS_SHORT,
+        .preference = 25,
+        .bare = true,
+    },
+    {
+        .kind = STEP_OBSERVE,
+        NAMED("observe"),
+        .attempts = 5,
+        .time_ms = FORGE_MS,
+        .failure = "observe_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(observe_fields),
+        .class = CLASS_SHORT,
+        .preference = 24,
+        .finishes = true,
+        .outlives_run = true,
+    },
+    {
+        .kind = STEP_ATTEND,
+        NAMED("attend"),
+        .attempts = 5,
+        .time_ms = FORGE_MS,
+        .failure = "attend_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(attend_fields),
+        .class = CLASS_SHORT,
+        .preference = 32,
+        .finishes = true,
+        .outlives_run = true,
+        .writes = true,
+    },
+    {
+        .kind = STEP_REBASE,
+        NAMED("rebase"),
+        .attempts = 3,
+        .time = TIME_PREPARE | TIME_CHECKS | TIME_PUBLISH,
+        .time_ms = SPARE_MS,
+        .failure = "rebase_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(rebase_fields),
+        .class = CLASS_CHECK,
+        .preference = 88,
+        .finishes = true,
+        .outlives_run = true,
+        .writes = true,
     },
 };
 _Static_assert(COUNT_OF(table) == STEP_KIND_COUNT, "a row for every step");

@@ -136,6 +136,8 @@ void http_stats(const struct http *http, struct http_stats *ret_stats); /* Any t
 
 /* On the loop while the client is there and nothing was shed; NULL otherwise.  Not copied. */
 const char *http_header(const struct http_request *request, const char *name);
+/* What the request counts for: an address, or a token.  In handle() only. */
+const struct caps_key *http_holder(const struct http_request *request);
 /* Was it received on the unix socket?  On the loop while the client is there. */
 bool http_on_socket(const struct http_request *request);
 /* For the owner, on its thread. */

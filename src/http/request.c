@@ -107,6 +107,12 @@ const char *http_header(const struct http_request *request, const char *name)
     return NULL;
 }
 
+const struct caps_key *http_holder(const struct http_request *request)
+{
+    assert(request->conn != NULL);
+    return &request->conn->seat.holder->key;
+}
+
 bool http_on_socket(const struct http_request *request)
 {
     return request->conn != NULL &&

@@ -29,7 +29,8 @@ enum route_body {
     BODY_IGNORED,
     BODY_JSON,   /* 415 for another type; none given counts as JSON. */
     BODY_CONFIG, /* JSON or YAML. */
-    BODY_BYTES   /* Anything, up to the size of an artifact. */
+    BODY_BYTES,  /* Anything, up to the size of an artifact. */
+    BODY_SIGNED, /* JSON or a form, up to the size of a delivery of a webhook. */
 };
 /* What the token of a run's agent may reach: routes whose first variable is its own run, or its own
    task or a sub-task of it; and those that check for themselves: by which it makes sub-tasks, and
@@ -50,8 +51,12 @@ struct route {
     bool wide;    /* About more than the jobs of a queue: not for a token that is bound to some. */
     bool metered; /* Its body counts against the bytes of events that a token may report. */
     bool slow;    /* A query that may take seconds: it must not delay the others. */
+    /* Open, with a body whose signature the handler checks: it may be large all the same. */
+    bool signed_body;
 
     void (*instant)(struct call *call);
+    /* Of a query, or NULL: on the loop, before it is posted, for what only the loop can read. */
+    enum rc (*prepare)(struct call *call, struct err *err);
     enum rc (*query)(struct call *call, struct db *db, struct err *err);
     /* Makes the command that the call then owns; answer writes its result.  Both on the loop. */
     enum rc (*build)(struct call *call, struct err *err);

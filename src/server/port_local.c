@@ -7,6 +7,7 @@
 #include "server/port_local.h"
 #include "base/clock.h"
 #include "base/jw.h"
+#include "control/pr/quota.h"
 #include "control/queue/breakers.h"
 #include "control/queue/complete.h"
 #include "control/queue/lease.h"
@@ -281,17 +282,41 @@ static enum rc local_run_token(struct port *port, const struct port_ref *lease,
     return RC_OK;
 }
 
+static enum rc local_quota(struct port *port, const struct port_ref *lease,
+                           const struct port_forge_request *request,
+                           struct port_forge_answer *answer, struct err *err)
+{
+    struct cmd_quota *cmd = cmd_quota_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->ref = (struct job_ref){.id = lease->id, .epoch = lease->epoch};
+    cmd->access = request->access;
+    cmd->host = request->host;
+    cmd->resource = request->resource;
+    cmd->want = request->want;
+    cmd->told = (struct quota_told){.used = request->used, .back = request->back};
+    cmd->has_seen = request->seen != NULL;
+    if (cmd->has_seen)
+        cmd->seen = quota_seen_of(request->seen);
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc != RC_OK)
+        return rc;
+    answer->calls = cmd->verdict.calls;
+    answer->retry_ms = cmd->verdict.wait_us / US_PER_MS;
+    text_copy(answer->why, sizeof answer->why, cmd->why != NULL ? cmd->why : "");
+    return RC_OK;
+}
+
 /* The lease is not checked for a token, as above. */
 static enum rc local_forge_access(struct port *port, const struct port_ref *lease,
                                   const struct port_forge_request *request,
                                   struct port_forge_answer *ret_answer, struct err *err)
 {
-    (void)port;
-    (void)lease;
     struct git how = {.deadline_us = clock_mono_us() + FORGE_CALL_MS * US_PER_MS};
-    struct port_forge_answer answer = {.calls = request->want};
+    struct port_forge_answer answer = {.calls = 0};
     enum rc rc = RC_OK;
-    if (request->token)
+    if (request->host != NULL)
+        rc = local_quota(port, lease, request, &answer, err);
+    if (rc == RC_OK && request->token)
         rc = token_source_get(request->config, request->access, &how, &answer.token, err);
     if (rc == RC_OK)
         *ret_answer = answer;

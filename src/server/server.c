@@ -309,6 +309,7 @@ static enum rc start_api(struct server *server, struct err *err)
                                                  .bytes = server->options->stream_bytes_max});
     api->throttle = throttle_new(server->options->rates, server->options->rate_count);
     api->event_bytes = server->options->event_bytes;
+    api->webhooks = server->options->webhooks;
     enum rc rc = auth_open(api->data_dir, server->control, &api->auth, err);
     if (rc == RC_OK)
         rc = read_tokens(server, err);

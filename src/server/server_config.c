@@ -26,6 +26,8 @@ enum {
     PATH_BYTES_MAX = 1024,
     CONNECTIONS_MAX = 100000,
     BODY_BYTES_MIN = 1024,
+    WEBHOOKS_PER_SECOND = 100,
+    WEBHOOK_BURSTS = 10,
     BODY_BYTES_MAX = 64 * 1024 * 1024,
     REQUEST_SECONDS_MAX = 600,
     STREAMS_MAX = 10000,
@@ -63,6 +65,8 @@ struct server_options server_options_default(void)
                    .subtasks_per_task = subtasks.per_task,
                    .subtasks_per_tree = subtasks.per_tree},
         .event_bytes = {.per_second = 1024 * 1024, .burst = 8 * 1024 * 1024},
+        .webhooks = {.per_second = WEBHOOKS_PER_SECOND,
+                     .burst = WEBHOOK_BURSTS * WEBHOOKS_PER_SECOND},
         .spool_bytes_max = SPOOL_BYTES_DEFAULT,
         .body_bytes_max = 1024 * 1024,
         .connections_max = 1024,
@@ -238,6 +242,14 @@ static void read_held(struct fields *fields, struct server_options *options,
     fields_object(fields, "perToken", FIELD_OPTIONAL, &ret_held->per_token);
 }
 
+/* Ten seconds' worth at once: a forge sends what a push causes in one go. */
+static void read_webhooks(struct fields *fields, struct bucket_rule *rule)
+{
+    fields_int(fields, "webhooksPerSecond", FIELD_OPTIONAL, &(struct field_range){0, 100000},
+               &rule->per_second);
+    rule->burst = WEBHOOK_BURSTS * rule->per_second;
+}
+
 static enum rc read_limits(const struct js *limits, struct arena *arena,
                            struct server_options *options, struct err *err)
 {
@@ -252,6 +264,7 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
     read_quotas(&fields, options);
     fields_int(&fields, "bodyBytes", FIELD_OPTIONAL,
                &(struct field_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
+    read_webhooks(&fields, &options->webhooks);
     read_held(&fields, options, &held);
     fields_int(&fields, "requestSeconds", FIELD_OPTIONAL,
                &(struct field_range){1, REQUEST_SECONDS_MAX}, &seconds);

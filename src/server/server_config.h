@@ -17,7 +17,7 @@
  *              subtasksPerTree: 256, maxRunEvents: 100000, maxRunEventBytes: 268435456,
  *              eventBytesPerSecond: 1048576, eventBytesBurst: 8388608, spoolBytes: 1073741824,
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
- *              socketConnections: 512, streams: 512, streamBytes: 33554432,
+ *              socketConnections: 512, streams: 512, streamBytes: 33554432, webhooksPerSecond: 100,
  *              perRun: {connections: 32, streams: 16, requests: 8, bytes: 4194304},
  *              perToken: {connections: 512, streams: 64, requests: 512, bytes: 67108864},
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
@@ -62,6 +62,7 @@ struct server_options {
     enum log_format log_format;
     struct committer_limits limits;
     struct bucket_rule event_bytes; /* Of each token; per_second 0: no limit. */
+    struct bucket_rule webhooks;    /* Of each address; per_second 0: no limit. */
     int64_t spool_bytes_max;
     int64_t body_bytes_max;
     int64_t connections_max;

@@ -41,6 +41,17 @@ static const struct sql sql_chunk = {
     "ti",
 };
 
+static const struct sql sql_drop_chunks = {
+    "content_drop_chunks",
+    "DELETE FROM artifact_chunks WHERE sha256 = $1",
+    "t",
+};
+static const struct sql sql_drop = {
+    "content_drop",
+    "DELETE FROM artifact_contents WHERE sha256 = $1",
+    "t",
+};
+
 static enum rc put_chunks(struct db *db, const char *sha256, struct str bytes, struct err *err)
 {
     enum rc rc = RC_OK;
@@ -178,4 +189,10 @@ enum rc artifact_rows_open(struct store *store, const char *sha256, int *ret_fd,
     *ret_fd = fd_take(&fd);
     *ret_bytes = bytes;
     return RC_OK;
+}
+
+enum rc artifact_rows_drop(struct db *db, const char *sha256, struct err *err)
+{
+    enum rc rc = db_exec(db, &sql_drop_chunks, P_LIST(P_TEXT(sha256)), NULL, err);
+    return rc == RC_OK ? db_exec(db, &sql_drop, P_LIST(P_TEXT(sha256)), NULL, err) : rc;
 }

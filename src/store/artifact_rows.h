@@ -21,4 +21,5 @@ MUST_USE enum rc artifact_rows_stat(struct db *db, const char *sha256, int64_t *
                                     struct err *err);
 MUST_USE enum rc artifact_rows_read(struct db *db, const char *sha256, struct buf *into,
                                     struct err *err);
+MUST_USE enum rc artifact_rows_drop(struct db *db, const char *sha256, struct err *err);
 #endif

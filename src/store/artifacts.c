@@ -444,6 +444,24 @@ enum rc artifact_read(const struct artifact_source *source, const char *sha256, 
                                           : file_get(source->store, sha256, into, err);
 }
 
+static enum rc file_drop(struct store *store, const char *sha256, struct err *err)
+{
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK || unlink(place.path) == 0 || errno == ENOENT)
+        return rc;
+    return fail_errno("delete", place.path, err);
+}
+
+enum rc artifact_drop(const struct artifact_source *source, const char *sha256, struct err *err)
+{
+    enum rc rc = name_check(sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    return store_is_shared(source->store) ? artifact_rows_drop(source->db, sha256, err)
+                                          : file_drop(source->store, sha256, err);
+}
+
 #define ARTIFACT_COLUMNS "run_id, kind, name, sha256, bytes, created_us"
 
 static const struct sql sql_link = {

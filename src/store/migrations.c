@@ -759,10 +759,68 @@ static const char *const trains[] = {
     NULL,
 };
 
+static const char *const webhooks[] = {
+    /* What webhooks of forges have sent: deliveries.h. */
+    "CREATE TABLE external_event_receipts ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " forge {text} NOT NULL,"
+    " delivery_id {text} NOT NULL,"
+    " event {text} NOT NULL,"
+    " subject {text} NOT NULL,"
+    " number {int} NOT NULL,"
+    " ref {text},"
+    " actor {text},"
+    " via {text} NOT NULL," /* webhook, recovered */
+    " status {text} NOT NULL CHECK (status = 'applied' OR status = 'ignored'"
+    "  OR status = 'invalid' OR status = 'lost'),"
+    " detail {text},"
+    " payload_sha256 {text},"
+    " payload_bytes {int} NOT NULL,"
+    " sent_us {int} NOT NULL,"
+    " received_us {int} NOT NULL) {plain_table}",
+    "CREATE UNIQUE INDEX receipts_delivery ON external_event_receipts (repository_id, delivery_id)",
+    "CREATE INDEX receipts_repository ON external_event_receipts (repository_id, id)",
+    "CREATE INDEX receipts_status ON external_event_receipts (status, id)",
+    "CREATE INDEX receipts_received ON external_event_receipts (received_us)",
+    "CREATE INDEX receipts_payload ON external_event_receipts (payload_sha256)",
+
+    /* How what changes at the forge of a repository is learnt: syncs.h. */
+    "CREATE TABLE forge_syncs ("
+    " repository_id {text} NOT NULL PRIMARY KEY REFERENCES repositories (id),"
+    " forge {text} NOT NULL,"
+    " full_name {text} NOT NULL,"
+    " provider_id {text},"
+    " known_as {text},"
+    " mode {text} NOT NULL CHECK (mode = 'polling' OR mode = 'webhooks'),"
+    " mode_since_us {int} NOT NULL,"
+    " last_delivery_us {int} NOT NULL,"
+    " missed_us {int} NOT NULL,"
+    " recovered {int} NOT NULL,"
+    " deliveries_since_us {int} NOT NULL,"
+    " deliveries_error {text},"
+    " changes_since_us {int} NOT NULL,"
+    " etag {text},"
+    " last_sync_us {int} NOT NULL,"
+    " last_error {text},"
+    " last_error_us {int} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {keyed_table}",
+    "CREATE INDEX forge_syncs_name ON forge_syncs (forge, full_name)",
+    "CREATE INDEX forge_syncs_provider ON forge_syncs (forge, provider_id)"
+    " WHERE provider_id IS NOT NULL",
+
+    "CREATE INDEX pull_requests_number ON pull_requests (repository_id, number)",
+    NULL,
+};
+
 const struct migration migrations[] = {
-    {1, "initial", initial},   {2, "queues", queues},  {3, "topics", topics},
-    {4, "breakers", breakers}, {5, "sagas", sagas},    {6, "pipeline", pipeline},
-    {7, "leases", leases},     {8, "sinks", sinks},    {9, "run_limits", run_limits},
-    {10, "intake", intake},    {11, "trains", trains},
+    {1, "initial", initial},       {2, "queues", queues},
+    {3, "topics", topics},         {4, "breakers", breakers},
+    {5, "sagas", sagas},           {6, "pipeline", pipeline},
+    {7, "leases", leases},         {8, "sinks", sinks},
+    {9, "run_limits", run_limits}, {10, "intake", intake},
+    {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
+    {13, "webhooks", webhooks},    {14, "shepherds", migration_shepherds},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -20,7 +20,7 @@ static const struct column pull_request_columns[] = {
     COLUMN(struct pull_request_row, title, COLUMN_NEW),
     COLUMN(struct pull_request_row, status, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, draft, COLUMN_NEW | PULL_REQUEST_STATE),
-    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW),
+    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, merge_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, created_us, COLUMN_NEW),
     COLUMN(struct pull_request_row, updated_us, COLUMN_NEW | PULL_REQUEST_STATE),
@@ -141,4 +141,60 @@ enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filt
                            COUNT_OF(params),    of_repository ? filter->repository : filter->status,
                            filter->scan,        of_repository && filter->status != NULL};
     return query_list(db, &ask, &pull_request_shape, arena, ret_rows, ret_count, err);
+}
+
+/* ---- what something at the forge is about ---- */
+
+static const struct sql sql_numbered = {
+    "pull_request_numbered",
+    "SELECT id FROM pull_requests WHERE repository_id = $1 AND number = $2"
+    " ORDER BY id DESC LIMIT $3",
+    "tii",
+};
+static const struct sql sql_at_head = {
+    "pull_request_at_head",
+    "SELECT id FROM pull_requests WHERE repository_id = $1 AND status = 'open'"
+    " AND head_commit = $2 ORDER BY id DESC LIMIT $3",
+    "tti",
+};
+static const struct sql sql_of_branch = {
+    "pull_request_of_branch",
+    "SELECT id FROM pull_requests WHERE repository_id = $1 AND status = 'open'"
+    " AND (branch = $2 OR target_branch = $2) ORDER BY id DESC LIMIT $3",
+    "tti",
+};
+
+static enum rc decode_id(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    *(struct id *)to = read_id(reader);
+    return RC_OK;
+}
+static const struct shape id_shape = SHAPE_OF_RESULT("pull request", struct id, decode_id);
+
+enum rc pull_requests_numbered(struct db *db, const struct id *repository_id, int64_t number,
+                               struct arena *arena, struct pull_request_ids *ret_ids,
+                               struct err *err)
+{
+    return query_all(db, &sql_numbered,
+                     P_LIST(P_ID(repository_id), P_INT(number), P_LIMIT(PULL_REQUESTS_FOUND_MAX)),
+                     &id_shape, arena, &ret_ids->ids, &ret_ids->count, err);
+}
+
+enum rc pull_requests_at_head(struct db *db, const struct id *repository_id, const char *commit,
+                              struct arena *arena, struct pull_request_ids *ret_ids,
+                              struct err *err)
+{
+    return query_all(db, &sql_at_head,
+                     P_LIST(P_ID(repository_id), P_TEXT(commit), P_LIMIT(PULL_REQUESTS_FOUND_MAX)),
+                     &id_shape, arena, &ret_ids->ids, &ret_ids->count, err);
+}
+
+enum rc pull_requests_of_branch(struct db *db, const struct id *repository_id, const char *branch,
+                                struct arena *arena, struct pull_request_ids *ret_ids,
+                                struct err *err)
+{
+    return query_all(db, &sql_of_branch,
+                     P_LIST(P_ID(repository_id), P_TEXT(branch), P_LIMIT(PULL_REQUESTS_FOUND_MAX)),
+                     &id_shape, arena, &ret_ids->ids, &ret_ids->count, err);
 }

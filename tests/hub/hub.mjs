@@ -1,9 +1,10 @@
 // hub.mjs - a GitHub on loopback, for tests.  README.md describes what it offers.
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Facts } from './lib/facts.mjs';
 import { Faults } from './lib/faults.mjs';
 import { Front } from './lib/http.mjs';
 import { Routes } from './lib/routes.mjs';
@@ -24,13 +25,15 @@ process.on('exit', () => {
     for (const dir of directories) rmSync(dir, { recursive: true, force: true });
 });
 
-export async function startHub({ port = 0, now, lazyMergeable, base = tmpdir() } = {}) {
+// strict: a request that GitHub's description does not allow fails stop().
+export async function startHub({ port = 0, now, lazyMergeable, strict = true,
+    base = tmpdir() } = {}) {
     const dir = mkdtempSync(join(base, 'hub-'));
     directories.add(dir);
     const server = http.createServer({ keepAliveTimeout: 60_000 });
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    return new Hub(server, dir, { now, lazyMergeable });
+    return new Hub(server, dir, { now, lazyMergeable, strict });
 }
 
 class Hub {
@@ -47,6 +50,9 @@ class Hub {
         this.showGit = new ShowGit(this.show);
         this.webhooks = new Webhooks(this.world, this.show, this.showGit);
         this.faults = new Faults();
+        this.facts = new Facts();
+        this.strict = options.strict;
+        this.problems = []; // Requests that GitHub's description does not allow.
         this.logs = new Map();
         this.errors = []; // Of the hub itself: a test that finds one has found a bug here.
         this.world.actions = this.world.app({ slug: 'github-actions' });
@@ -120,6 +126,15 @@ class Hub {
         this.world.aheadMs += ms;
     }
 
+    // HUB_RECORD: a directory for all requests, to be checked against the whole description.
+    #recordAll() {
+        if (!process.env.HUB_RECORD) return;
+        const lines = this.requests.filter(({ kind }) => kind === 'api').map((each) =>
+            `${JSON.stringify({ ...each, headers: undefined })}\n`);
+        writeFileSync(join(process.env.HUB_RECORD, `${process.pid}-${performance.now()}.jsonl`),
+            lines.join(''));
+    }
+
     // Ends it.  Fails when something went wrong in the hub itself.
     async stop() {
         this.faults.stop();
@@ -128,6 +143,9 @@ class Hub {
         await this.settled();
         rmSync(this.dir, { recursive: true, force: true });
         directories.delete(this.dir);
+        this.#recordAll();
+        if (this.strict && this.problems.length > 0)
+            throw new Error(`GitHub describes no such requests: ${this.problems.join('; ')}`);
         if (this.errors.length > 0) throw new AggregateError(this.errors, 'the hub has failed: '
             + this.errors[0].stack);
     }

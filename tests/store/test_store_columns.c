@@ -4,6 +4,7 @@
  */
 #include "store/accounts.h"
 #include "store/approvals.h"
+#include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
 #include "store/memories.h"
@@ -18,6 +19,7 @@
 #include "store/shapes.h"
 #include "store/sinks.h"
 #include "store/subscriptions.h"
+#include "store/syncs.h"
 #include "store/tokens.h"
 #include "store/verifications.h"
 #include "store/workers.h"
@@ -276,6 +278,15 @@ WRITE(repositories_put, struct repository_row)
 WRITE(repositories_save_quarantine, struct repository_row)
 WRITE(accounts_save, struct account_row)
 
+WRITE(syncs_put, struct sync_row)
+WRITE(syncs_save, struct sync_row)
+
+static enum rc write_deliveries_insert(struct db *db, const void *row, struct err *err)
+{
+    bool is_new;
+    return deliveries_insert(db, row, &is_new, err);
+}
+
 static enum rc write_account(struct db *db, const void *row, struct err *err)
 {
     const struct account_row *account = row;
@@ -328,6 +339,22 @@ static const struct aggregate {
      "id",
      write_jobs_insert,
      {write_jobs_save, write_jobs_grow},
+     NULL,
+     NULL,
+     NULL},
+    {"external_event_receipts",
+     &delivery_shape,
+     "id",
+     write_deliveries_insert,
+     {NULL},
+     "status",
+     "applied",
+     NULL},
+    {"forge_syncs",
+     &sync_shape,
+     "repository_id",
+     write_syncs_put,
+     {write_syncs_save},
      NULL,
      NULL,
      NULL},

@@ -1,4 +1,5 @@
 #include "control/admit/repositories.h"
+#include "control/admit/repo_follow.h"
 #include "control/run/assignment.h"
 #include "core/event_types.h"
 #include "store/repositories.h"
@@ -43,6 +44,8 @@ static enum rc apply_put(struct context *ctx, struct command *command)
     row.version++;
     row.updated_us = ctx->now_us;
     rc = repositories_put(ctx->db, &row, ctx->err);
+    if (rc == RC_OK)
+        rc = repo_follow(ctx, &row, 0);
     if (rc != RC_OK)
         return rc;
     cmd->id = row.id;
@@ -91,6 +94,9 @@ static enum rc apply_remove(struct context *ctx, struct command *command)
         rc = refuse_busy(ctx, cmd->name);
     if (rc == RC_OK)
         rc = repositories_remove(ctx->db, &row.id, ctx->now_us, ctx->err);
+    row.removed = true;
+    if (rc == RC_OK)
+        rc = repo_follow(ctx, &row, 0);
     return rc == RC_OK ? emit_repository(ctx, EV_REPOSITORY_REMOVED, &row) : rc;
 }
 

@@ -43,6 +43,7 @@ struct flow {
     bool session_resumed;     /* The next agent job resumes a session that may have begun. */
     struct str doubts;        /* JSON object, for the next question: what judges said; or empty. */
     struct str record;        /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct str shepherd;      /* JSON object, for a job about its pull request; or empty. */
     struct lineage lineage;   /* For flow_new_run. */
     struct forecast forecast; /* By flow_new_run. */
     const struct used *used;  /* For the next job: before the attempt; NULL: what it has used. */

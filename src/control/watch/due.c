@@ -11,7 +11,9 @@
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
 #include "control/pr/intake_progress.h"
+#include "control/pr/shepherd.h"
 #include "control/pr/train_jobs.h"
+#include "control/pr/sync.h"
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
@@ -200,10 +202,12 @@ static const struct timer_kind {
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
     {TIMER_DAY_BUDGET, day_stop, false},
+    {TIMER_SHEPHERD, shepherd_due, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
     {TIMER_INTAKE, intake_due, false},
     {TIMER_TRAIN, train_due, false},
     {TIMER_TRAIN_CAR, train_car_due, false},
+    {TIMER_SYNC, sync_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */
@@ -313,6 +317,12 @@ static enum rc prune_requests(struct context *ctx, void *more, const struct fail
     return requests_prune(ctx->db, ctx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, ctx->err);
 }
 
+static enum rc prune_receipts(struct context *ctx, void *more, const struct failure *why)
+{
+    (void)why;
+    return sync_prune(ctx, more);
+}
+
 static enum rc prune(struct context *ctx, bool *ret_more)
 {
     static const struct {
@@ -322,10 +332,11 @@ static enum rc prune(struct context *ctx, bool *ret_more)
         {"idempotency keys", {prune_keys, leave, NULL}},
         {"workers", {prune_workers, leave, NULL}},
         {"requests", {prune_requests, leave, NULL}},
+        {"receipts of deliveries", {prune_receipts, leave, NULL}},
     };
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {
-        const struct isolated one = {"prune", parts[i].what, NULL, parts[i].tries};
+        const struct isolated one = {"prune", parts[i].what, ret_more, parts[i].tries};
         rc = isolate(ctx, &one);
     }
     return rc == RC_OK ? dead_letters_expire(ctx, ret_more) : rc;

@@ -16,10 +16,11 @@ enum { DUE_BATCH_MAX = 200 };
 struct cmd_due {
     struct command base;
     struct lease_fence turn; /* Of the node that posts it; none where the store is not shared. */
-    bool prune;          /* Also delete old idempotency keys, workers, requests and dead letters. */
-    int64_t grace_us;    /* Not 0: as in struct cmd_reclaim, after the store was unreachable. */
-    int64_t next_due_us; /* The answer: the next due time; 0: none. */
-    bool more;           /* More is due than one round handles. */
+    bool prune;              /* Also delete old idempotency keys, workers, requests, receipts of
+                            deliveries and dead letters. */
+    int64_t grace_us;        /* Not 0: as in struct cmd_reclaim, after the store was unreachable. */
+    int64_t next_due_us;     /* The answer: the next due time; 0: none. */
+    bool more;               /* More is due than one round handles. */
 };
 struct cmd_due *cmd_due_new(void);
 /* The earliest due time; 0: none. */

@@ -1,7 +1,7 @@
 /*
  * config_forge.c - where a repository lives, and with what drover goes there.
  *
- *   forge: local, github, gitlab, gitea
+ *   forge: local, github, gitlab, gitea, forgejo
  *   api:   base of its API, where that does not follow from the address
  *   credentials: {forge: NAME} or {app: {id, keyFile, installation}}
  *                {reviewer: NAME} or {reviewerApp: {...}}: the identity that reviews
@@ -13,17 +13,18 @@
 #include <string.h>
 
 enum { APP_ID_BYTES_MAX = 100, KEY_FILE_BYTES_MAX = 1000 };
+#define INSTALLATION_MAX ((INT64_C(1) << 53) - 1)
 
 void config_forge(struct fields *fields, struct repo_config *config)
 {
-    static const char *const forges[] = {"local", "github", "gitlab", "gitea", NULL};
+    static const char *const forges[] = {"local", "github", "gitlab", "gitea", "forgejo", NULL};
     int forge = 0;
     fields_choice(fields, "forge", FIELD_OPTIONAL, forges, &forge);
     config->forge = forges[forge];
     config_http_url(fields, "api", FIELD_OPTIONAL, &config->api);
     bool local = text_same(config->forge, "local");
     if (config->api != NULL && local)
-        fields_fail(fields, "api", "api is for forges that are servers: github, gitlab, gitea");
+        fields_fail(fields, "api", "api is for forges that are servers, such as github");
     if (!local && config->url != NULL &&
         (config->url[0] == '/' || text_starts(config->url, "file:")))
         fields_fail(fields, "forge", "forge %s needs a url of its server: https://host/path or ssh",
@@ -60,7 +61,7 @@ static enum rc decode_app(struct decoder *decoder, const struct js *object, cons
     if (app->key_file != NULL &&
         (app->key_file[0] != '/' || config_text_has_control(app->key_file)))
         fields_fail(&fields, "keyFile", "keyFile must be an absolute path");
-    fields_int(&fields, "installation", FIELD_OPTIONAL, &(struct field_range){1, INT64_MAX},
+    fields_int(&fields, "installation", FIELD_OPTIONAL, &(struct field_range){1, INSTALLATION_MAX},
                &app->installation);
     return fields_close(&fields);
 }

@@ -15,6 +15,7 @@
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, overloads, wallClockMs}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
+ *   webhook, sync: config_webhook.c
  */
 #include "core/config/repo_config.h"
 #include "base/clock.h"
@@ -83,8 +84,10 @@ struct repo_config config_default(void)
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
                    .memory = true},
+        .shepherd = config_shepherd_default(),
         .intake = intake_rules_default(),
         .train = {.batch_max = 8, .ahead_max = 2},
+        .sync = {.poll_ms = CONFIG_MINUTE_MS, .recover_ms = 10 * CONFIG_MINUTE_MS},
     };
 }
 
@@ -315,8 +318,10 @@ bool branch_name_valid(const char *name)
 
 /* The sections of the document, not decoded yet. */
 struct sections {
+    const struct js *shepherd;
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
     const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train, *pr;
+    const struct js *webhook, *sync;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -356,9 +361,12 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "prompt", FIELD_OPTIONAL, &sections->prompt);
     fields_object(&fields, "credentials", FIELD_OPTIONAL, &sections->credentials);
     fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
+    fields_object(&fields, "shepherd", FIELD_OPTIONAL, &sections->shepherd);
     fields_object(&fields, "intake", FIELD_OPTIONAL, &sections->intake);
     fields_object(&fields, "train", FIELD_OPTIONAL, &sections->train);
     fields_object(&fields, "pullRequest", FIELD_OPTIONAL, &sections->pr);
+    fields_object(&fields, "webhook", FIELD_OPTIONAL, &sections->webhook);
+    fields_object(&fields, "sync", FIELD_OPTIONAL, &sections->sync);
     fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
     fields_strings(&fields, "sequence", FIELD_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
                    &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
@@ -380,9 +388,12 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->retries, decode_retries},
         {sections->prompt, decode_prompt},
         {sections->plan, config_decode_plan},
+        {sections->shepherd, config_decode_shepherd},
         {sections->intake, config_decode_intake},
         {sections->train, config_decode_train},
         {sections->pr, config_decode_pr},
+        {sections->webhook, config_decode_webhook},
+        {sections->sync, config_decode_sync},
     };
     const struct {
         const struct js *array;

@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "base/js.h"
 #include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 enum forge_subject {
@@ -42,4 +44,18 @@ MUST_USE enum rc forge_event_decode(const char *forge, const char *event, const 
                                     struct arena *arena, struct forge_event *ret_event,
                                     struct err *err);
 const char *forge_subject_name(enum forge_subject subject);
+bool forge_subject_parse(const char *name, enum forge_subject *ret_subject);
+
+/* The repository that a delivery names, read from its bytes without building a tree: before the
+   signature is checked nothing more is done with a body.  Both may be "". */
+struct forge_named {
+    const char *id;   /* The provider's, as text. */
+    const char *name; /* acme/billing, in lower case. */
+};
+/* false: `forge` is none that sends deliveries. */
+bool forge_event_repository(const char *forge, struct str body, struct arena *arena,
+                            struct forge_named *ret_named);
+
+/* acme/billing, in lower case, of a repository's address; NULL: it has no such part. */
+const char *forge_name_of_url(const char *url, struct arena *arena);
 #endif

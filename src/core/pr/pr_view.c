@@ -4,8 +4,8 @@
  *   {"number", "url", "title", "author", "state", "draft", "head", "headBranch", "base",
  *    "targetBranch", "mergeCommit", "mergeable", "autoMerge", "queued", "updatedAt", "cut",
  *    "labels": [...],
- *    "checks":  [{"id", "name", "state", "url", "summary", "startedAt", "endedAt", "required", "own",
- *                 "job"}],
+ *    "checks":  [{"id", "name", "state", "url", "summary", "startedAt", "endedAt", "required",
+ *                 "own", "job"}],
  *    "reviews": [{"id", "author", "association", "verdict", "commit", "body", "submittedAt"}],
  *    "threads": [{"id", "path", "line", "resolved", "outdated",
  *                 "comments": [{"id", "author", "association", "body", "createdAt"}]}]}

@@ -89,7 +89,7 @@ struct port_forge_request {
     const char *repository;
     enum forge_access access;
     bool token; /* A token is wanted. */
-    /* Calls of its API, in blocks: the governor of the forge's quota (control/pr/governor.h). */
+    /* Calls of its API, in blocks: the governor of the forge's quota (core/pr/governor.h). */
     const char *host, *resource; /* NULL: this is not about calls. */
     int64_t want;                /* So many more; 0: none. */
     int64_t used, back;          /* Of what was granted: made since the last time; unused. */

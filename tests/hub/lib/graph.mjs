@@ -210,11 +210,7 @@ export class Graph {
     issue(issue) {
         return { __typename: 'Issue', __is: ['Node'], id: nodeId('I', issue.id),
             databaseId: issue.id, fullDatabaseId: String(issue.id), ...this.#common(issue),
-            stateReason: issue.stateReason?.toUpperCase() ?? null,
-            blockedBy: (args) => connection('Issue', [...issue.blockedBy], args, (it) =>
-                this.issue(it)),
-            blocking: (args) => connection('Issue', issue.blocking, args, (it) =>
-                this.issue(it)) };
+            stateReason: issue.stateReason?.toUpperCase() ?? null };
     }
 
     pull(pull) {
@@ -336,7 +332,7 @@ export class Graph {
     checkRun(repo, run) {
         const shown = this.git.checkRun(repo, run);
         return { __typename: 'CheckRun', __is: ['Node'], id: shown.node_id, databaseId: run.id,
-            fullDatabaseId: String(run.id), name: run.name, status: run.status.toUpperCase(),
+            name: run.name, status: run.status.toUpperCase(),
             conclusion: run.conclusion?.toUpperCase() ?? null, detailsUrl: shown.details_url,
             url: shown.html_url, permalink: shown.html_url, externalId: run.externalId,
             startedAt: shown.started_at, completedAt: shown.completed_at,

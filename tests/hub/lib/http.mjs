@@ -2,7 +2,7 @@
 // all.
 import { serveGit } from './git.mjs';
 import { answerGraphql } from './graphql.mjs';
-import { Refusal, digest, iso } from './world.mjs';
+import { Refusal, digest } from './world.mjs';
 
 const BODY_MAX = 32 * 1024 * 1024;
 const RECORDED_MAX = 100_000;
@@ -13,7 +13,7 @@ const GIT_PATH = /^\/([\w.-]+)\/([\w.-]+?)(?:\.git)?\/(info\/refs|git-(?:upload|
 
 export class Front {
     constructor(hub, routes) {
-        Object.assign(this, { hub, routes, requests: [], numbered: 0, open: 0 });
+        Object.assign(this, { hub, routes, requests: [], numbered: 0 });
     }
 
     async handle(req, res) {
@@ -83,9 +83,8 @@ export class Front {
             query: url.search.slice(1), headers: req.headers, text });
         const fault = this.hub.faults.find(record);
         if (fault && !await fault.before(req, res, record)) return undefined;
-        this.open++;
+        if (path !== '/graphql') this.hub.problems.push(...this.hub.facts.wrong(record));
         const answer = await this.#answer(req, url, path, text, record);
-        this.open--;
         Object.assign(record, { status: answer.status, answer: answer.body });
         const body = answer.raw ?? (answer.body === undefined ? ''
             : JSON.stringify(answer.body));
@@ -233,8 +232,7 @@ export class Front {
 
 const ASK_FOR_LOGIN = { 'www-authenticate': 'Basic realm="GitHub"' };
 const STANDING = { server: 'hub', 'x-github-media-type': 'github.v3; format=json',
-    'x-github-api-version-selected': '2022-11-28', date: undefined };
-delete STANDING.date;
+    'x-github-api-version-selected': '2022-11-28' };
 
 function apiPath(path) {
     if (path === '/api/graphql' || path === '/graphql') return '/graphql';
@@ -281,5 +279,3 @@ async function read(req) {
 
 // Takes what nobody will see.
 const sink = () => ({ setHeader() {}, writeHead() {}, write: () => true, statusCode: 200 });
-
-export { iso };

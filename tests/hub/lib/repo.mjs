@@ -15,7 +15,7 @@ const CLOSES = /\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:([\w.-]+\/[\w
 export class Repo {
     constructor(world, fullName, { files = { 'README.md': `# ${fullName}\n` }, ci,
         private: isPrivate = true, collaborators = {}, defaultBranch = 'main',
-        deleteBranchOnMerge = false, autoMerge = true, id = world.id() % 1_000_000_000 } = {}) {
+        deleteBranchOnMerge = false, autoMerge = true, id = 700_000_000 + world.small++ } = {}) {
         const [owner, name] = fullName.split('/');
         Object.assign(this, { world, id, name, private: isPrivate, defaultBranch,
             deleteBranchOnMerge, autoMergeAllowed: autoMerge });

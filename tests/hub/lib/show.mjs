@@ -32,6 +32,16 @@ export class Show {
             followers: 0, following: 0, created_at: now, updated_at: now };
     }
 
+    // As webhooks have it.
+    organization(org) {
+        const own = `${this.api}/orgs/${org.login}`;
+        return { login: org.login, id: org.id, node_id: nodeId('O', org.id), url: own,
+            repos_url: `${own}/repos`, events_url: `${own}/events`, hooks_url: `${own}/hooks`,
+            issues_url: `${own}/issues`, members_url: `${own}/members{/member}`,
+            public_members_url: `${own}/public_members{/member}`,
+            avatar_url: `${this.url}/avatars/${org.id}`, description: null };
+    }
+
     team(team, org) {
         const own = `${this.api}/organizations/${org.id}/team/${team.id}`;
         return { id: team.id, node_id: nodeId('T', team.id), url: own, name: team.slug,
@@ -319,7 +329,9 @@ export class Show {
     installation(installation) {
         const own = `${this.api}/app/installations/${installation.id}`;
         const { app, account } = installation;
-        return { id: installation.id, account: this.user(account), app_id: app.id,
+        const since = iso(account.created);
+        return { id: installation.id, app_id: app.id, account: { ...this.user(account),
+            name: account.login, slug: account.login, created_at: since, updated_at: since },
             client_id: app.clientId, app_slug: app.slug, access_tokens_url: `${own}/access_tokens`,
             repository_selection: installation.repos === null ? 'all' : 'selected',
             repositories_url: `${this.api}/installation/repositories`,

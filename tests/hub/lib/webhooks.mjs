@@ -44,8 +44,8 @@ export class Webhooks {
     payload(repo, event, action, more) {
         const common = { repository: this.show.repository(repo),
             sender: this.show.user(more.sender),
-            ...(repo.owner.type === 'Organization' && { organization: {
-                login: repo.owner.login, id: repo.owner.id } }) };
+            ...(repo.owner.type === 'Organization' && {
+                organization: this.show.organization(repo.owner) }) };
         const own = SHAPES[event]?.(this, repo, more) ?? {};
         return { ...(action && { action }), ...own, ...common };
     }

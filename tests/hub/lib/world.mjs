@@ -86,11 +86,17 @@ export class World {
 
     // {id, slug, privateKey (PEM), install()}
     app({ slug = 'drover', permissions = APP_PERMISSIONS, events = ['*'] } = {}) {
-        const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+        let keys; // Made when they are needed: that takes a while.
+        const pair = () => (keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 }));
         const app = {
-            id: this.small++, slug, permissions, events, publicKey,
+            id: this.small++, slug, permissions, events,
             clientId: `Iv23${randomBytes(8).toString('hex')}`,
-            privateKey: privateKey.export({ type: 'pkcs1', format: 'pem' }),
+            get publicKey() {
+                return pair().publicKey;
+            },
+            get privateKey() {
+                return pair().privateKey.export({ type: 'pkcs1', format: 'pem' });
+            },
             user: this.user(`${slug}[bot]`, { type: 'Bot' }),
             owner: this.user('hub-apps', { type: 'Organization' }),
             installations: [], hook: null, created: this.now(), world: this,

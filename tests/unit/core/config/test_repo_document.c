@@ -167,7 +167,10 @@ static size_t try_fields(const struct js *root, const struct js *schema, const c
 {
     static const char remote[] =
         "{\"url\":\"/x\",\"agent\":{\"compute\":\"remote\",\"remote\":{\"url\":\"http://h/\"}}}";
-    const char *base = strstr(path, "remote") != NULL ? remote : minimal;
+    static const char hosted[] =
+        "{\"url\":\"https://h/a/b\",\"forge\":\"github\",\"agent\":{\"command\":[\"a\"]},"
+        "\"credentials\":{\"app\":{\"id\":1,\"keyFile\":\"/k\"},"
+        "\"reviewerApp\":{\"id\":1,\"keyFile\":\"/k\"}}}";
     size_t at = 0, tried = 0;
     const char *key;
     const struct js *below;
@@ -175,6 +178,13 @@ static size_t try_fields(const struct js *root, const struct js *schema, const c
     while (properties != NULL && js_next(properties, &at, &key, &below)) {
         const char *here = arena_printf(&arena, "%s%s%s", path, *path ? "." : "", key);
         const struct js *field = resolve(root, below);
+        const char *base = minimal;
+        if (strstr(path, "remote") != NULL)
+            base = remote;
+        if (text_same(here, "forge"))
+            base = "{\"url\":\"https://h/a/b\",\"agent\":{\"command\":[\"a\"]}}";
+        if (text_starts(here, "credentials"))
+            base = hosted;
         const char *type = js_str(js_get(field, "type"), "");
         const struct js *choices = js_get(field, "enum");
         tried += try_fields(root, field, here);

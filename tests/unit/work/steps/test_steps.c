@@ -103,7 +103,7 @@ START_TEST(nothing_has_more_time_than_its_step_and_none_has_no_limit)
 }
 END_TEST
 
-START_TEST(only_a_notification_belongs_to_no_run)
+START_TEST(what_is_about_a_repository_belongs_to_no_run)
 {
     static const char *const names[] = {"notify",  "publish", "judge",  "verify",
                                         "collect", "agent",   "custom", "plan",
@@ -607,7 +607,7 @@ Suite *steps_suite(void)
                         (int)COUNT_OF(bad_payloads));
     tcase_add_test(tests, long_texts_fit_into_a_result);
     tcase_add_test(tests, nothing_has_more_time_than_its_step_and_none_has_no_limit);
-    tcase_add_test(tests, only_a_notification_belongs_to_no_run);
+    tcase_add_test(tests, what_is_about_a_repository_belongs_to_no_run);
     tcase_add_test(tests, prepare_makes_mirror_and_tree);
     tcase_add_test(tests, prepare_starts_fresh_and_follows_the_branch);
     tcase_add_test(tests, prepare_keeps_to_the_given_commit_and_patch);

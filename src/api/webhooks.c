@@ -1,0 +1,260 @@
+/*
+ * webhooks.c - a delivery of a forge's webhook: whose it is, whether it is signed, and its receipt.
+ *
+ * There is no token.  Before the signature is known to be right nothing is stored and no tree is
+ * built: the repository is read from the bytes, and its secrets are tried, the new one and the one
+ * before it.  A repository that is not known and a wrong signature take the same way to the same
+ * answer.  Then the payload is stored, and one command records it and looks at what it is about:
+ * the forge has its 202 after one commit.
+ */
+#include "api/webhooks.h"
+#include "api/routes.h"
+#include "base/js_peek.h"
+#include "control/pr/receive.h"
+#include "core/config/repo_document.h"
+#include "forge/deliveries.h"
+#include "forge/forge.h"
+#include "store/syncs.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FORM_BYTES_MAX = 1024 * 1024, /* It is decoded in memory before its signature is checked. */
+    VALUES_MAX = 1000 * 1000,     /* Of the JSON: a tree costs many times its text. */
+};
+#define PAYLOAD_FIELD "payload="
+
+struct webhook_head {
+    const struct forge_ops *forge;
+    struct delivery_head head;
+    bool form;
+};
+
+/* ---- on the loop ---- */
+
+static const char *header(struct call *call, const char *name)
+{
+    const char *value = name != NULL ? http_header(&call->http, name) : NULL;
+    return value != NULL ? arena_strdup(&call->http.arena, value) : NULL;
+}
+
+static enum rc check_head(const struct webhook_head *webhook, struct err *err)
+{
+    const struct delivery_headers *names = &webhook->forge->deliveries->headers;
+    const struct delivery_head *head = &webhook->head;
+    if (text_empty(head->event))
+        return err_set(err, RC_MALFORMED, "MISSING_HEADER",
+                       "a delivery of %s has the header %s: is this address the payload URL of a "
+                       "webhook?",
+                       webhook->forge->name, names->event);
+    if (strlen(head->event) > DELIVERY_EVENT_MAX ||
+        (head->id != NULL && strlen(head->id) > DELIVERY_ID_MAX))
+        return err_set(err, RC_MALFORMED, "INVALID_HEADER",
+                       "the header %s or %s is longer than any that %s sends", names->event,
+                       names->id, webhook->forge->name);
+    return RC_OK;
+}
+
+enum rc api_webhook_prepare(struct call *call, struct err *err)
+{
+    struct webhook_head *webhook = arena_alloc(&call->http.arena, sizeof *webhook);
+    const char *type = http_header(&call->http, "Content-Type");
+    webhook->forge = forge_find(call->vars[0]);
+    if (webhook->forge == NULL || webhook->forge->deliveries == NULL)
+        return err_set(err, RC_NOT_FOUND, "UNKNOWN_FORGE",
+                       "no forge called %.100s sends webhooks: github, gitlab and gitea do",
+                       call->vars[0]);
+    const struct delivery_headers *names = &webhook->forge->deliveries->headers;
+    webhook->head = (struct delivery_head){.event = header(call, names->event),
+                                           .id = header(call, names->id),
+                                           .signature = header(call, names->signature)};
+    webhook->form = type != NULL && strcasestr(type, "x-www-form-urlencoded") != NULL;
+    call->webhook = webhook;
+    return check_head(webhook, err);
+}
+
+/* ---- the body ---- */
+
+/* The JSON of it: all of it, or the field `payload` of a form. */
+static enum rc find_json(struct call *call, struct str *ret_json, struct err *err)
+{
+    struct str body = http_body(&call->http);
+    if (!call->webhook->form) {
+        *ret_json = body;
+        return RC_OK;
+    }
+    if (body.len > FORM_BYTES_MAX)
+        return err_set(err, RC_TOO_LARGE, "BODY_TOO_LARGE",
+                       "a delivery as a form has %d bytes at most: set the webhook's content type "
+                       "to application/json",
+                       FORM_BYTES_MAX);
+    const char *field = memmem(body.at, body.len, PAYLOAD_FIELD, strlen(PAYLOAD_FIELD));
+    const char *decoded = NULL;
+    if (field != NULL && (field == body.at || field[-1] == '&')) {
+        field += strlen(PAYLOAD_FIELD);
+        size_t left = body.len - (size_t)(field - body.at);
+        const char *end = memchr(field, '&', left);
+        struct str value = {field, end != NULL ? (size_t)(end - field) : left};
+        if (!url_decode(value, true, &call->http.arena, &decoded))
+            decoded = NULL;
+    }
+    if (decoded == NULL)
+        return err_set(err, RC_MALFORMED, "MALFORMED_BODY",
+                       "the form has no field payload that can be decoded");
+    *ret_json = str_of(decoded);
+    return RC_OK;
+}
+
+static enum rc parse(struct str json, struct js **ret_tree, struct err *err)
+{
+    if (js_peek_count(json) > VALUES_MAX)
+        return err_set(err, RC_TOO_LARGE, "BODY_TOO_LARGE", "a delivery has at most %d values",
+                       VALUES_MAX);
+    enum rc rc = js_parse(json.at, json.len, ret_tree, err);
+    if (rc == RC_OK && js_type(*ret_tree) != JS_OBJECT)
+        return err_set(err, RC_MALFORMED, "MALFORMED_BODY",
+                       "the body of a delivery is a JSON object");
+    return rc;
+}
+
+/* ---- whose it is ---- */
+
+/* Is it signed with what this variable of the server holds? */
+static bool signed_with(const struct webhook_head *webhook, const char *variable, struct str body)
+{
+    const char *secret = variable != NULL ? getenv(variable) : NULL;
+    return !text_empty(secret) && webhook->head.signature != NULL &&
+           webhook->forge->deliveries->signed_with(secret, webhook->head.signature, body);
+}
+
+static enum rc signed_for(struct call *call, struct db *db, const struct sync_row *sync,
+                          bool *ret_signed, struct err *err)
+{
+    CLEANUP(js_freep) struct js *document = NULL;
+    struct arena *arena = &call->http.arena;
+    struct repository_row repository;
+    struct repo_config *config = arena_alloc(arena, sizeof *config);
+    *ret_signed = false;
+    enum rc rc = repositories_get(db, &sync->repository_id, arena, &repository, err);
+    if (rc != RC_OK || repository.removed)
+        return rc;
+    const struct repo_layers layers = {.platform = call->api->defaults,
+                                       .repository = repository.config};
+    struct err broken = {0};
+    if (repo_layers_decode(&layers, arena, &document, config, &broken) != RC_OK)
+        return RC_OK;
+    struct str body = http_body(&call->http);
+    bool now = signed_with(call->webhook, config->webhook.secret, body);
+    bool before = signed_with(call->webhook, config->webhook.old_secret, body);
+    *ret_signed = now || before;
+    return RC_OK;
+}
+
+/* One way for all refusals: a hash of the body is made also when there is no secret to try. */
+static enum rc refuse(struct call *call, struct err *err)
+{
+    const struct webhook_head *webhook = call->webhook;
+    (void)webhook->forge->deliveries->signed_with(
+        "no secret", webhook->head.signature != NULL ? webhook->head.signature : "",
+        http_body(&call->http));
+    return err_set(err, RC_UNAUTHORIZED, "WEBHOOK_REFUSED",
+                   "no repository here has a secret that this delivery is signed with: compare the "
+                   "webhook's secret with webhook.secret of the repository's configuration, and "
+                   "with that variable of the server");
+}
+
+static enum rc find_repository(struct call *call, struct db *db, struct str json, struct id *ret_id,
+                               struct err *err)
+{
+    struct forge_named named = {.id = "", .name = ""};
+    const char *forge = call->webhook->forge->name;
+    struct arena *arena = &call->http.arena;
+    struct sync_row *rows = NULL;
+    size_t count = 0;
+    bool is_signed = false;
+    (void)forge_event_repository(forge, json, arena, &named);
+    const struct sync_question question = {
+        .forge = forge, .provider_id = named.id, .full_name = named.name};
+    enum rc rc = syncs_find(db, &question, arena, &rows, &count, err);
+    for (size_t i = 0; rc == RC_OK && !is_signed && i < count; i++) {
+        rc = signed_for(call, db, &rows[i], &is_signed, err);
+        if (is_signed)
+            *ret_id = rows[i].repository_id;
+    }
+    if (rc != RC_OK)
+        return rc;
+    return is_signed ? RC_OK : refuse(call, err);
+}
+
+/* ---- the receipt ---- */
+
+/* GitLab of some versions sends no id: then the content is one. */
+static const char *delivery_id(struct call *call, const char *sha256)
+{
+    const char *id = call->webhook->head.id;
+    return text_empty(id) ? arena_printf(&call->http.arena, "sha256:%s", sha256) : id;
+}
+
+static enum rc store_payload(struct call *call, char sha256[SHA256_TEXT_BYTES], struct err *err)
+{
+    struct str body = http_body(&call->http);
+    int fd = http_body_fd(&call->http);
+    sha256_hex(body.at, body.len, sha256);
+    return fd >= 0 ? artifact_put_nameless(call->api->store, fd, body, sha256, err)
+                   : artifact_put(call->api->store, body, sha256, err);
+}
+
+static enum rc receive(struct call *call, struct cmd_receive *cmd, struct err *err)
+{
+    const struct webhook_head *webhook = call->webhook;
+    struct arena *arena = &cmd->base.arena;
+    char sha256[SHA256_TEXT_BYTES];
+    enum rc rc = store_payload(call, sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->delivery = (struct delivery){
+        .forge = webhook->forge->name,
+        .event = arena_strdup(arena, webhook->head.event),
+        .delivery_id = arena_strdup(arena, delivery_id(call, sha256)),
+        .via = DELIVERY_BY_WEBHOOK,
+        .body = cmd->base.tree,
+        .payload_sha256 = arena_strdup(arena, sha256),
+        .payload_bytes = (int64_t)http_body(&call->http).len,
+    };
+    cmd->base.actor = (struct actor){"system", webhook->forge->name};
+    rc = committer_call(control_committer(call->api->control), &cmd->base);
+    if (rc != RC_OK)
+        *err = cmd->base.err;
+    return rc;
+}
+
+static void answer(struct call *call, const struct cmd_receive *cmd)
+{
+    struct jw jw = call_answer(call, 202);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "id", cmd->row.id.text);
+    jw_kstr(&jw, "deliveryId", cmd->row.delivery_id);
+    jw_kstr(&jw, "event", cmd->row.event);
+    jw_kstr(&jw, "status", cmd->is_new ? cmd->row.status : "duplicate");
+    jw_optstr(&jw, "detail", cmd->row.detail);
+    jw_end(&jw, '}');
+}
+
+enum rc api_webhook(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_receive *cmd = cmd_receive_new();
+    struct str json = {0};
+    call_own(call, &cmd->base);
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = find_json(call, &json, err);
+    if (rc == RC_OK)
+        rc = find_repository(call, db, json, &cmd->repository_id, err);
+    if (rc == RC_OK)
+        rc = parse(json, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = receive(call, cmd, err);
+    if (rc == RC_OK)
+        answer(call, cmd);
+    return rc;
+}

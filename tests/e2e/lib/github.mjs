@@ -1,0 +1,45 @@
+// github.mjs - a drover and a GitHub (tests/hub) that know each other.
+import { startHub } from '../../hub/hub.mjs';
+import { FILES } from './git.mjs';
+import { start } from './server.mjs';
+
+export const SECRET = 'a secret of the webhook';
+export const BOT = 'drover-bot';
+
+// {server, hub, stop()}; options as start() has them, and as startHub() in hub.
+export async function startWithHub({ hub: hubOptions, env = {}, ...options } = {}) {
+    const hub = await startHub(hubOptions);
+    hub.org('acme', { members: ['ann', 'rob'], teams: { core: ['ann'] } });
+    hub.user('mallory');
+    const token = hub.token(BOT);
+    const server = await start({ ...options,
+        env: { HUB_TOKEN: token, HUB_SECRET: SECRET, ...env } });
+    const stop = async () => {
+        try {
+            await server.discard();
+        } finally {
+            await hub.stop();
+        }
+    };
+    return { server, hub, token, stop };
+}
+
+// A repository of the hub that drover knows: {name, repo, document}.  config is merged into its
+// configuration; ci: see tests/hub/README.md; hook: false for none.
+export async function onboard({ server, hub }, name, agent, { ci, files = FILES, hook = true,
+    ...config } = {}) {
+    const repo = hub.repo(name, { files, ci, collaborators: { [BOT]: 'write' } });
+    const document = {
+        url: hub.gitUrl(repo),
+        forge: 'github',
+        api: hub.apiUrl,
+        credentials: { forge: 'HUB_TOKEN' },
+        agent: { command: ['/bin/sh', '-c', agent], adapter: 'ndjson' },
+        verify: [{ name: 'unit', command: 'sh test.sh', timeoutSeconds: 60 }],
+        ...(hook && { webhook: { secret: 'HUB_SECRET' } }),
+        ...config,
+    };
+    await server.configure(name, document);
+    if (hook) repo.hook({ url: `${server.url}/v1/webhooks/github`, secret: SECRET });
+    return { name, repo, document };
+}

@@ -1,0 +1,377 @@
+// Deliveries of GitHub's webhooks: who may send them, that each counts once, and that those which do
+// not arrive are found.
+import assert from 'node:assert/strict';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { startHub } from '../hub/hub.mjs';
+import { request } from './lib/http.mjs';
+import { withServer } from './lib/own.mjs';
+import { start } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
+
+const SECRETS = { WEBHOOK_SECRET: 'the new secret', WEBHOOK_BEFORE: 'the one before' };
+const MIB = 1024 * 1024;
+const AGENT = { command: ['/bin/sh', '-c', 'echo 42 > answer.txt'], adapter: 'none' };
+
+function document(hub, repo, more = {}) {
+    return {
+        url: hub.gitUrl(repo), forge: 'github', api: hub.apiUrl,
+        credentials: { forge: 'HUB_TOKEN' }, agent: AGENT,
+        webhook: { secret: 'WEBHOOK_SECRET', oldSecret: 'WEBHOOK_BEFORE' },
+        sync: { everyMs: 1000, recoverMs: 1000 }, ...more,
+    };
+}
+
+function sign(body, secret = SECRETS.WEBHOOK_SECRET) {
+    return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+}
+
+// Sends one delivery; the defaults are those of a good one.
+function send(server, { body, event = 'issues', id = randomUUID(), secret, signature, type,
+    forge = 'github' }) {
+    const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    const headers = {
+        'content-type': type ?? 'application/json', 'x-github-event': event,
+        'x-github-delivery': id,
+        ...(signature !== null && { 'x-hub-signature-256': signature ?? sign(text, secret) }),
+    };
+    return request(`${server.url}/v1/webhooks/${forge}`, { method: 'POST', body: text, headers });
+}
+
+const REPOSITORY = { id: 4711, full_name: 'acme/billing' };
+function issue(number, action = 'labeled', more = {}) {
+    return { action, issue: { number }, repository: REPOSITORY, sender: { login: 'ann' }, ...more };
+}
+
+const withoutId = ({ json }) => ({ ...json, requestId: undefined, instance: undefined });
+
+describe('deliveries of a webhook', { concurrency: 1 }, () => {
+    let hub, repo, server;
+    before(async () => {
+        hub = await startHub();
+        hub.org('acme', { members: ['bot', 'ann'] });
+        repo = hub.repo('acme/billing', { files: { 'answer.txt': '41\n' } });
+        REPOSITORY.id = repo.id;
+        server = await start({ env: { ...SECRETS, HUB_TOKEN: hub.token('bot') } });
+        await server.configure('acme/billing', document(hub, repo));
+    });
+    after(async () => {
+        await server.discard();
+        await hub.stop();
+    });
+
+    const receipts = (query = '') => server.list(`/v1/webhooks/deliveries?limit=200${query}`);
+    const receiptOf = async (id) => (await receipts()).filter((item) => item.deliveryId === id);
+
+    it('are refused alike without a signature, with a wrong one, and for no repository', async () => {
+        const good = JSON.stringify(issue(1));
+        const bad = [
+            { body: good, signature: null },
+            { body: good, secret: 'guessed' },
+            { body: good, signature: 'sha256=' },
+            { body: good, signature: `sha1=${'0'.repeat(40)}` },
+            { body: good + ' ', signature: sign(good) },
+            { body: issue(1, 'labeled', { repository: { id: 1, full_name: 'acme/none' } }) },
+            { body: { zen: 'no repository at all' }, event: 'ping' },
+            { body: 'not json' },
+            { body: '' },
+        ];
+        const answers = [];
+        for (const each of bad) answers.push(await send(server, each));
+        for (const res of answers) {
+            assert.equal(res.status, 401, res.text);
+            assert.equal(res.json.code, 'WEBHOOK_REFUSED');
+            assert.deepEqual(withoutId(res), withoutId(answers[0]));
+        }
+        assert.deepEqual(await receipts(), []);
+    });
+
+    it('are taken with the new secret and the one before', async () => {
+        for (const secret of Object.values(SECRETS)) {
+            const id = randomUUID();
+            const res = await send(server, { body: issue(2), secret, id });
+            assert.equal(res.status, 202, res.text);
+            assert.equal(res.json.status, 'applied');
+            assert.equal(res.json.event, 'issues.labeled');
+            assert.equal((await receiptOf(id)).length, 1);
+        }
+    });
+
+    it('keep their payload as it was sent', async () => {
+        const id = randomUUID();
+        const body = JSON.stringify(issue(3), null, 4);
+        await send(server, { body, id });
+        const [receipt] = await receiptOf(id);
+        assert.equal(receipt.payloadSha256, createHash('sha256').update(body).digest('hex'));
+        assert.equal(receipt.payloadBytes, body.length);
+        const { text } = await server.call('GET', `/v1/artifacts/${receipt.payloadSha256}`);
+        assert.equal(text, body);
+        const { id: own, receivedAt, ...rest } = receipt;
+        assert.ok(own && receivedAt);
+        assert.deepEqual(rest, {
+            repository: 'acme/billing', forge: 'github', deliveryId: id, event: 'issues.labeled',
+            subject: 'issue', number: 3, actor: 'ann', via: 'webhook', status: 'applied',
+            payloadSha256: receipt.payloadSha256, payloadBytes: body.length, sentAt: null,
+        });
+    });
+
+    it('count once, however often they are sent at the same time', async () => {
+        const id = randomUUID();
+        const body = JSON.stringify(issue(4));
+        const all = await Promise.all(Array.from({ length: 50 }, () => send(server, { body, id })));
+        assert.deepEqual(all.map(({ status }) => status), Array(50).fill(202));
+        assert.equal(all.filter(({ json }) => json.status === 'applied').length, 1);
+        assert.equal(all.filter(({ json }) => json.status === 'duplicate').length, 49);
+        assert.equal(new Set(all.map(({ json }) => json.id)).size, 1);
+        assert.equal((await receiptOf(id)).length, 1);
+    });
+
+    it('are taken as a form', async () => {
+        const id = randomUUID();
+        const type = 'application/x-www-form-urlencoded';
+        const body = `payload=${encodeURIComponent(JSON.stringify(issue(5)))}`;
+        assert.equal((await send(server, { body, id, type })).status, 202);
+        assert.equal((await receiptOf(id))[0].number, 5);
+        for (const broken of ['payload=%zz', 'other=1', '']) {
+            const res = await send(server, { body: broken, type });
+            assert.ok([400, 401].includes(res.status), res.text);
+        }
+        const large = await send(server, { body: `payload=${'a'.repeat(MIB)}`, type });
+        assert.equal(large.status, 413, large.text);
+        assert.match(large.json.detail, /application\/json/);
+        const yaml = await send(server, { body: 'a: 1', type: 'application/yaml' });
+        assert.equal(yaml.status, 415);
+    });
+
+    it('may be large, up to what GitHub sends', async () => {
+        const padding = 'x'.repeat(3 * MIB);
+        const id = randomUUID();
+        const large = await send(server, { body: issue(6, 'labeled', { padding }), id });
+        assert.equal(large.status, 202, large.text);
+        assert.ok((await receiptOf(id))[0].payloadBytes > 3 * MIB);
+        const refused = await send(server, { body: Buffer.alloc(25 * MIB + 1, 32) });
+        assert.equal(refused.status, 413);
+        assert.equal(refused.json.code, 'BODY_TOO_LARGE');
+        const unsigned = await send(server, { body: Buffer.alloc(2 * MIB, 32), secret: 'guessed' });
+        assert.equal(unsigned.status, 401);
+    });
+
+    it('say what is wrong with one that is signed and broken', async () => {
+        const cut = JSON.stringify({ repository: REPOSITORY, action: 'labeled' }).slice(0, -1);
+        const malformed = await send(server, { body: cut });
+        assert.equal(malformed.status, 400, malformed.text);
+        const id = randomUUID();
+        const lacks = await send(server, { id, body: { repository: REPOSITORY, action: 'opened' } });
+        assert.equal(lacks.status, 202);
+        assert.equal(lacks.json.status, 'invalid');
+        assert.match((await receiptOf(id))[0].detail, /issue\.number/);
+        const text = JSON.stringify(issue(1));
+        const headers = { 'content-type': 'application/json', 'x-hub-signature-256': sign(text) };
+        const noEvent = await request(`${server.url}/v1/webhooks/github`,
+            { method: 'POST', body: text, headers });
+        assert.equal(noEvent.status, 400);
+        assert.match(noEvent.json.detail, /X-GitHub-Event/);
+        assert.equal((await send(server, { body: text, forge: 'bitbucket' })).status, 404);
+        assert.equal((await send(server, { body: text, forge: 'local' })).status, 404);
+    });
+
+    it('of a kind that drover does not know are recorded and ignored', async () => {
+        const body = { action: 'created', repository: REPOSITORY };
+        for (const event of ['star', 'never_heard_of']) {
+            const id = randomUUID();
+            const res = await send(server, { body, event, id });
+            assert.equal(res.json.status, 'ignored');
+            assert.equal((await receiptOf(id))[0].subject, 'none');
+        }
+        const ping = await send(server, { body: { zen: 'x', ...body }, event: 'ping' });
+        assert.equal(ping.json.status, 'applied');
+    });
+
+    it('are listed by what is asked', async () => {
+        const all = await receipts();
+        const ignored = await receipts('&status=ignored');
+        assert.equal(ignored.length, 2);
+        assert.equal((await receipts('&repository=acme/billing')).length, all.length);
+        assert.equal((await receipts('&repository=acme/none')).length, 0);
+        assert.equal((await receipts('&event=star.created')).length, 1);
+        assert.equal((await receipts('&via=webhook')).length, all.length);
+        const paged = await server.list('/v1/webhooks/deliveries?limit=3');
+        assert.deepEqual(paged.map(({ id }) => id), all.map(({ id }) => id));
+        const bad = await server.call('GET', '/v1/webhooks/deliveries?status=never');
+        assert.equal(bad.status, 400);
+        const stranger = await server.call('GET', '/v1/webhooks/deliveries', { token: null });
+        assert.equal(stranger.status, 401);
+    });
+
+    it('in any order, late and doubled, are each recorded once', async () => {
+        repo.hook({ url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET });
+        await hub.settled();
+        hub.deliver('hold');
+        const [one, two] = [1, 2].map((n) => repo.issue({ title: `Issue ${n}`, by: 'ann' }));
+        one.label('drover', 'ann');
+        two.comment({ by: 'ann', body: 'hello' });
+        one.close('ann');
+        const before = (await receipts()).length;
+        await hub.release({ order: 'reverse', times: 2 });
+        hub.deliver('now');
+        await hub.settled();
+        const came = (await receipts()).slice(0, -before);
+        assert.equal(new Set(came.map(({ deliveryId }) => deliveryId)).size, came.length);
+        const events = came.map(({ event }) => event).sort();
+        for (const event of ['issues.opened', 'issues.labeled', 'issue_comment.created',
+            'issues.closed'])
+            assert.ok(events.includes(event), `${event} is not in ${events}`);
+        const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+        assert.equal(sync.mode, 'webhooks');
+        assert.equal(sync.providerId, String(repo.id));
+        assert.ok(sync.lastDeliveryAt);
+    });
+});
+
+// Issues that became tasks, by number.
+async function tasksOf(server) {
+    const tasks = await server.list('/v1/tasks?limit=200');
+    return tasks.map((task) => task.issueNumber).filter(Boolean).sort((a, b) => a - b);
+}
+
+const INTAKE = { intake: { enabled: true, labels: ['drover'], comment: false } };
+
+async function world(more = {}) {
+    const hub = await startHub();
+    hub.org('acme', { members: ['bot', 'ann'] });
+    const repo = hub.repo('acme/billing', { files: { 'answer.txt': '41\n' } });
+    const env = { ...SECRETS, HUB_TOKEN: hub.token('bot') };
+    return { hub, repo, env, config: document(hub, repo, { ...INTAKE, ...more }) };
+}
+
+describe('deliveries that do not arrive', { concurrency: 1 }, () => {
+    // slots: 0 keeps runs from starting, which is not what is tested here.
+    const CONFIG = 'limits: {maxActiveRuns: 1}\n';
+
+    it('are found after an hour, each once, whether they failed or were never made', async () => {
+        const { hub, repo, env, config } = await world();
+        const server = await start({ env, config: CONFIG });
+        try {
+            await server.configure('acme/billing', config);
+            repo.hook({ url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET });
+            await hub.settled();
+            const numbers = [];
+            for (const mode of ['outage', 'lost']) {
+                hub.deliver(mode);
+                for (let i = 0; i < 10; i++) {
+                    hub.advance(3 * 60 * 1000);
+                    const issue = repo.issue({ title: `${mode} ${i}`, by: 'ann' });
+                    issue.label('drover', 'ann');
+                    numbers.push(issue.number);
+                }
+            }
+            hub.deliver('now');
+            await until('every issue to be a task', async (note) =>
+                note(await tasksOf(server)).length >= numbers.length);
+            assert.deepEqual(await tasksOf(server), numbers);
+            const recovered = await until('all deliveries that failed to be fetched', async (note) => {
+                const items = await server.list(
+                    '/v1/webhooks/deliveries?limit=200&via=recovered&event=issues.labeled');
+                return note(items).length === 10 && items;
+            });
+            assert.equal(new Set(recovered.map(({ deliveryId }) => deliveryId)).size, 10);
+            for (const { status, sentAt } of recovered) {
+                assert.equal(status, 'applied');
+                assert.ok(sentAt);
+            }
+            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+            assert.equal(sync.mode, 'polling');
+            assert.ok(sync.recovered >= 10);
+            assert.equal(sync.lastError, null);
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+
+    it('are found by a server that was away', async () => {
+        const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
+        const server = await start({ env, config: CONFIG });
+        try {
+            await server.configure('acme/billing', config);
+            repo.hook({ url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET });
+            await hub.settled();
+            await until('the first sync', async () =>
+                (await server.get('/v1/repositories/acme%2Fbilling')).sync.lastSyncAt);
+            await server.crash();
+            const issue = repo.issue({ title: 'While it was away', by: 'ann' });
+            issue.label('drover', 'ann');
+            await hub.settled();
+            await server.startAgain();
+            await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            assert.deepEqual(await tasksOf(server), [issue.number]);
+            const items = await server.list('/v1/webhooks/deliveries?via=recovered');
+            assert.ok(items.some(({ event }) => event === 'issues.labeled'), JSON.stringify(items));
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+
+    it('do not lose their effect when the server is killed after its answer', async () => {
+        const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
+        const server = await start({ env, config: CONFIG });
+        try {
+            await server.configure('acme/billing', config);
+            hub.deliver('lost');
+            const issue = repo.issue({ title: 'Told by hand', by: 'ann' });
+            issue.label('drover', 'ann');
+            const body = { action: 'labeled', issue: { number: issue.number },
+                repository: { id: repo.id, full_name: 'acme/billing' } };
+            const id = randomUUID();
+            const res = await send(server, { body, id });
+            assert.equal(res.status, 202, res.text);
+            await server.crash();
+            await server.startAgain();
+            await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            assert.equal((await send(server, { body, id })).json.status, 'duplicate');
+            assert.deepEqual(await tasksOf(server), [issue.number]);
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+});
+
+describe('without webhooks', { concurrency: 1 }, () => {
+    it('the forge is polled, and unchanged lists cost nothing', async () => {
+        const { hub, repo, env, config } = await world({ webhook: {} });
+        const server = await start({ env, config: 'limits: {maxActiveRuns: 1}\n' });
+        try {
+            await server.configure('acme/billing', config);
+            const issue = repo.issue({ title: 'Polled', by: 'ann' });
+            issue.label('drover', 'ann');
+            await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            assert.deepEqual(await tasksOf(server), [issue.number]);
+            await until('an answer of 304', () =>
+                hub.requests.some(({ method, status }) => method === 'GET' && status === 304));
+            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+            assert.equal(sync.mode, 'polling');
+            assert.equal(sync.lastDeliveryAt, null);
+            assert.deepEqual(await server.list('/v1/webhooks/deliveries'), []);
+            const [listed] = await server.list('/v1/webhooks/syncs');
+            assert.equal(listed.repository, 'acme/billing');
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+});
+
+const SLOW = { config: 'limits: {webhooksPerSecond: 1}\n' };
+withServer('an address that sends too much is told to wait', SLOW, async (server) => {
+    const all = [];
+    for (let i = 0; i < 30; i++) all.push(await send(server, { body: issue(1) }));
+    const statuses = new Set(all.map(({ status }) => status));
+    assert.deepEqual([...statuses].sort(), [401, 429]);
+    const late = all.find(({ status }) => status === 429);
+    assert.equal(late.json.code, 'RATE_LIMITED');
+    assert.ok(Number(late.headers['retry-after']) >= 1);
+    const health = await server.call('GET', '/healthz', { token: null });
+    assert.equal(health.status, 200);
+});
