@@ -1,8 +1,10 @@
-// intake.test.mjs - issues of the local forge become tasks: who may ask, what is told, what cancels.
+// intake.test.mjs - issues become tasks: who may ask, what is told, what cancels.  On the local forge
+// and at GitHub (tests/hub).
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
 import { fixes } from './lib/git.mjs';
+import { BOT, onboard, startWithHub } from './lib/github.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { LONG_LEASES, withServer } from './lib/own.mjs';
 import { start } from './lib/server.mjs';
@@ -253,5 +255,114 @@ describe('intake after kill -9', () => {
         await at.untilTold(repo, number, /has opened a pull request/);
         assert.equal((await at.tasks(repo)).length, 1);
         assert.equal((await own.pullRequests(repo.name)).length, 1);
+    });
+});
+
+describe('intake at GitHub', { concurrency: 4 }, () => {
+    let both, numbers = 0;
+    before(async () => (both = await startWithHub({ args: ['--workers', '2'] })));
+    after(() => both.stop());
+
+    const rules = { labels: ['drover'], rules: [{ label: 'docs', taskType: 'docs' }] };
+    const repository = (agent = fixes, more = {}) =>
+        onboard(both, `acme/github${++numbers}`, agent, { intake: rules, ...more });
+    const row = async ({ name }, { number }) => (await both.server.list(
+        `/v1/intake?repository=${encodeURIComponent(name)}`)).find((each) =>
+        each.number === number);
+    const untilRow = (repo, issue, good) => until(`issue ${issue.number}`, async (note) => {
+        const seen = note(await row(repo, issue));
+        return seen && good(seen) && seen;
+    });
+    const untilState = (repo, issue, state) => untilRow(repo, issue, (seen) =>
+        seen.state === state);
+    const told = (issue) => issue.comments.filter(({ user }) => user.login === BOT);
+    const untilTold = (issue, pattern) => until(`${pattern}`, (note) => {
+        assert.ok(told(issue).length <= 1, `${told(issue).length} comments`);
+        return pattern.test(note(told(issue)[0]?.body ?? ''));
+    });
+    const tasks = ({ name }) =>
+        both.server.list(`/v1/tasks?repository=${encodeURIComponent(name)}`);
+    const prompt = (taskId) => new Desk(both.server).prompt(taskId);
+
+    it('takes in the label of a member, and not that of a stranger', async () => {
+        const repo = await repository();
+        const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
+            by: 'mallory', labels: ['drover', 'docs'] });
+        await untilState(repo, issue, 'awaiting');
+        await untilTold(issue, /waits for an approval: asked for by mallory/);
+        assert.deepEqual(await tasks(repo), []);
+        issue.unlabel('drover', 'ann');
+        await untilState(repo, issue, 'seen');
+        issue.label('drover', 'ann');
+        const { taskId } = await untilRow(repo, issue, (seen) => seen.taskId);
+        const task = await both.server.untilTask(taskId, 'completed');
+        assert.equal(task.requestedBy, 'github/ann');
+        assert.equal(task.taskType, 'docs');
+        await untilTold(issue, /has opened a pull request/);
+        assert.equal((await tasks(repo)).length, 1);
+        assert.match(await prompt(taskId), /## Issue #\d+ by mallory \(not trusted\)/);
+    });
+
+    it('runs the text that was approved, whatever becomes of the issue', async () => {
+        const repo = await repository();
+        const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
+            by: 'mallory' });
+        await untilState(repo, issue, 'seen');
+        issue.label('drover', 'ann');
+        const { taskId } = await untilRow(repo, issue, (seen) => seen.taskId);
+        issue.edit({ body: 'EVIL' }, 'mallory');
+        issue.comment({ by: 'mallory', body: 'EVIL too' });
+        await both.server.untilTask(taskId, 'completed');
+        const text = await prompt(taskId);
+        assert.ok(text.includes('It says 41.') && !text.includes('EVIL'), text);
+        await untilTold(issue, /has changed since it was approved/);
+        assert.equal((await tasks(repo)).length, 1);
+    });
+
+    it('asks again when a stranger edits between the approval and the look', async () => {
+        const repo = await repository();
+        const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
+            by: 'mallory' });
+        await untilState(repo, issue, 'seen');
+        await both.server.post('/v1/queues/drover.issue/pause', {}).catch(() => {});
+        issue.label('drover', 'ann');
+        issue.edit({ body: 'EVIL' }, 'mallory');
+        await both.server.post('/v1/queues/drover.issue/resume', {}).catch(() => {});
+        const seen = await untilState(repo, issue, 'awaiting');
+        assert.match(seen.reason, /may have changed/);
+        assert.deepEqual(await tasks(repo), []);
+        issue.comment({ by: 'rob', body: '/drover run' });
+        const { taskId } = await untilRow(repo, issue, (each) => each.taskId);
+        await both.server.untilTask(taskId, 'completed');
+        assert.match(await prompt(taskId), /EVIL/);
+    });
+
+    it('lets a team ask, and nobody else', async () => {
+        const repo = await repository(fixes, { intake: { ...rules,
+            allow: { associations: [], teams: ['team/core'] } } });
+        const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
+            by: 'rob' });
+        issue.comment({ by: 'rob', body: '/drover run' });
+        await untilState(repo, issue, 'seen');
+        issue.comment({ by: 'ann', body: '/drover run' });
+        const { taskId, askedBy } = await untilRow(repo, issue, (seen) => seen.taskId);
+        assert.equal(askedBy, 'ann');
+        await both.server.untilTask(taskId, 'completed');
+    });
+
+    it('reads linked issues and what an issue waits for', async () => {
+        const repo = await repository();
+        const first = repo.repo.issue({ title: 'Rounding', body: 'ROUNDED down', by: 'ann' });
+        const foreign = repo.repo.issue({ title: 'Foreign', body: 'FOREIGN words', by: 'mallory' });
+        const issue = repo.repo.issue({ title: 'The answer is wrong',
+            body: `As in #${foreign.number}.`, by: 'ann' });
+        first.blocks(issue);
+        issue.label('drover', 'ann');
+        const { taskId } = await untilRow(repo, issue, (seen) => seen.taskId);
+        await both.server.untilTask(taskId, 'completed');
+        const text = await prompt(taskId);
+        assert.match(text, /### Linked issue #\d+ \(open, which this one waits for\) by ann\n\nRounding/);
+        assert.ok(text.includes('ROUNDED down') && !text.includes('FOREIGN'), text);
+        assert.match(text, new RegExp(`### Linked issue #${foreign.number} \\(open\\) by mallory`));
     });
 });
