@@ -54,6 +54,8 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "scope", task->scope, STR("[]"));
     key_json(jw, "labels", task->labels, STR("[]"));
     key_json(jw, "channel", task->channel, STR("{}"));
+    if (task->origin.len > 0)
+        jw_kraw(jw, "origin", task->origin);
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
     key_json(jw, "attachments", task->attachments, STR("[]"));
     jw_kstr(jw, "requestedBy", task->requested_by);
