@@ -57,6 +57,7 @@ static const struct {
     {NULL, cli_schedule_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_question_commands},
+    {NULL, cli_credential_commands},
     {NULL, cli_pr_commands},
     {NULL, cli_train_commands},
     {NULL, cli_issue_commands},

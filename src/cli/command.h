@@ -73,6 +73,7 @@ extern const struct cli_command cli_artifact_commands[];
 extern const struct cli_command cli_snapshot_commands[];
 extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_question_commands[];
+extern const struct cli_command cli_credential_commands[];
 extern const struct cli_command cli_pr_commands[];
 extern const struct cli_command cli_train_commands[];
 extern const struct cli_command cli_issue_commands[];

@@ -462,6 +462,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 26,
         .finishes = true,
+        .writes = true,
         .bare = true,
     },
     {
@@ -474,7 +475,8 @@ static const struct step_row table[] = {
         .dependency = DEPENDS_ON_FORGE,
         .result = RESULT(train_fields),
         .class = CLASS_CHECK,
-        .preference = 95,
+        .preference = 92,
+        .writes = true,
         .bare = true,
     },
     {
