@@ -236,6 +236,17 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         assert.ok(sync.lastDeliveryAt);
     });
 
+    it('are found their repository after it was renamed', async () => {
+        const before = (await receipts()).length;
+        repo.rename('invoices');
+        repo.issue({ title: 'Under its new name', by: 'ann' });
+        await hub.settled();
+        assert.ok((await receipts()).length > before);
+        const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+        assert.equal(sync.knownAs, 'acme/invoices');
+        assert.equal(sync.name, 'acme/billing');
+    });
+
     it('are shown by drover webhooks', async () => {
         const all = await callDrover(server, ['webhooks']);
         assert.equal(all.status, 0, all.stderr);
