@@ -408,6 +408,42 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
     });
 });
 
+describe('deliveries while the server is killed', { concurrency: 1 }, () => {
+    it('have one receipt each once they were sent again', async () => {
+        const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
+        const server = await start({ env });
+        try {
+            await server.configure('acme/billing', config);
+            const repository = { id: repo.id, full_name: 'acme/billing' };
+            const all = Array.from({ length: 60 }, (_, i) => ({ id: `kill-${i}`,
+                body: { action: 'labeled', issue: { number: 1000 + i }, repository } }));
+            const sent = all.map((each) => send(server, each).catch(() => null));
+            await sent[10];
+            await server.crash();
+            const answers = await Promise.all(sent);
+            await server.startAgain();
+            const taken = async () => {
+                const items = await server.list('/v1/webhooks/deliveries?limit=200');
+                return items.map(({ deliveryId }) => deliveryId);
+            };
+            const kept = new Set(await taken());
+            for (const [i, answer] of answers.entries())
+                if (answer?.status === 202) assert.ok(kept.has(`kill-${i}`), `${i} was lost`);
+            const again = await Promise.all(all.map((each) => send(server, each)));
+            for (const [i, { json }] of again.entries())
+                assert.equal(json.status, kept.has(`kill-${i}`) ? 'duplicate' : 'applied');
+            assert.deepEqual((await taken()).sort(), all.map(({ id }) => id).sort());
+            const looks = await server.list('/v1/jobs?queue=drover.issue&limit=200');
+            const jobs = await Promise.all(looks.map(({ id }) => server.get(`/v1/jobs/${id}`)));
+            const numbers = jobs.map(({ payload }) => payload.number).sort();
+            assert.deepEqual(numbers, all.map(({ body }) => body.issue.number));
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+});
+
 // The forge cannot be reached: what is tested is who may send.
 describe('deliveries of other forges', { concurrency: 1 }, () => {
     const NOWHERE = 'http://127.0.0.1:9/acme/billing.git';
