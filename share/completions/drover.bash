@@ -56,7 +56,7 @@ _drover_value() {
         ;;
     --queues)
         _drover_reply "$2" -W "prepare hydrate plan agent collect custom verify judge publish \
-unpublish clean notify sync" ;;
+unpublish clean notify sync train" ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;

@@ -473,7 +473,7 @@ static const struct step_row table[] = {
         .dependency = DEPENDS_ON_FORGE,
         .result = RESULT(train_fields),
         .class = CLASS_CHECK,
-        .preference = 95,
+        .preference = 92,
         .bare = true,
     },
     {

@@ -54,6 +54,8 @@ static const struct retry_rule rules[] = {
      .outside = true, .why = "the forge did not take it; every act finds what was done of it"},
     {"rebase_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "says nothing about the pull request"},
+    {"train_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
+     .outside = true, .why = "says nothing about the pull requests; a landing is found when done"},
     {"clean_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "a directory that is still in use"},
     {"custom_step_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
