@@ -45,6 +45,7 @@ static const struct {
     {NULL, cli_snapshot_commands},
     {"Events and queues", cli_events_commands},
     {NULL, cli_sink_commands},
+    {NULL, cli_webhooks_commands},
     {NULL, cli_queue_commands},
     {NULL, cli_enqueue_commands},
     {NULL, cli_consume_commands},

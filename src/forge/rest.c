@@ -149,12 +149,13 @@ static bool redirect_of(const struct exchange *x, struct rest_place *ret_place)
     return true;
 }
 
-/* A renamed repository: the same request to another path.  307 and 308 keep method and body. */
+/* A renamed repository: the same request, with its method and body, to another path.  Nothing has
+   been done under the old one. */
 static bool redirected_here(struct exchange *x)
 {
     struct rest_place place;
     int status = http_head_status(&x->head);
-    bool keeps = status == 307 || status == 308 || text_same(x->request->method, "GET");
+    bool keeps = (status != 302 && status != 303) || text_same(x->request->method, "GET");
     if (x->redirected || !keeps || !redirect_of(x, &place) ||
         !text_same(place.server, x->base.server))
         return false;
@@ -176,7 +177,9 @@ static enum rc decode(const struct exchange *x, const struct http_reply *reply,
                       struct rest_answer *ret_answer)
 {
     const struct rest_raw raw = raw_of(x);
-    struct rest_answer answer = {.status = reply->status, .same = reply->status == 304};
+    struct rest_answer answer = {.status = reply->status,
+                                 .same = reply->status == 304,
+                                 .moved = x->redirected ? x->path : NULL};
     struct str etag = http_head_field(&x->head, "ETag");
     if (etag.len > 0)
         answer.etag = str_dup(x->arena, etag);

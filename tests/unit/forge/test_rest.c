@@ -201,8 +201,8 @@ static const struct {
     {"451 Legal", "", "{}", RC_DENIED, "FORGE_DENIED", "451", 0, false},
     {"302 Found", "Location: https://elsewhere.test/x\r\n", "", RC_CORRUPT, "FORGE_MOVED", "302", 0,
      false},
-    {"301 Moved", "Location: {base}/api/v3/repositories/7\r\n", "", RC_CORRUPT, "FORGE_MOVED",
-     "301", 0, false}, /* A POST is not sent on. */
+    {"302 Found", "Location: {base}/api/v3/repositories/7\r\n", "", RC_CORRUPT, "FORGE_MOVED",
+     "302", 0, false}, /* It would become a GET. */
 };
 
 START_TEST(refusals_have_a_meaning)
