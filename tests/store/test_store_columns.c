@@ -7,6 +7,7 @@
 #include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
+#include "store/intake.h"
 #include "store/memories.h"
 #include "store/messages.h"
 #include "store/patches.h"
@@ -270,6 +271,8 @@ WRITE(requests_insert, struct request_row)
 WRITE(requests_save, struct request_row)
 WRITE(subscriptions_put, struct subscription_row)
 WRITE(memories_insert, struct memory_row)
+WRITE(intake_insert, struct intake_row)
+WRITE(intake_save, struct intake_row)
 WRITE(messages_insert, struct message_row)
 WRITE(patches_insert, struct patch_row)
 WRITE(verifications_insert, struct verification_row)
@@ -366,6 +369,7 @@ static const struct aggregate {
      "outcome",
      "failed",
      NULL},
+    {"intake", &intake_shape, "id", write_intake_insert, {write_intake_save}, NULL, NULL, NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
     {"run_messages", &message_shape, "run_id", write_messages_insert, {NULL}, NULL, NULL, NULL},
     {"patches", &patch_shape, "id", write_patches_insert, {NULL}, "status", "created", NULL},
