@@ -44,6 +44,8 @@ static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/runs/{id}/pause", COMMAND_AS(api_run_pause, api_run_pause_answer)},
     {HTTP_POST, OPERATE, "/v1/runs/{id}/resume", COMMAND_AS(api_run_resume, api_run_pause_answer)},
     {HTTP_POST, ADMIN, "/v1/runs/{id}/questions", COMMAND(api_run_ask), OWN_RUN},
+    {HTTP_POST, ADMIN, "/v1/runs/{id}/credential", QUERY(api_run_credential), .body = BODY_JSON,
+     .slow = true, OWN_RUN},
     {HTTP_GET, VIEW, "/v1/questions", QUERY(api_question_list)},
     {HTTP_GET, VIEW, "/v1/questions/{id}", .kind = ROUTE_COMMAND, .build = api_question_get,
      .answer = api_question_get_answer, .agent = AGENT_CHECKED},

@@ -27,6 +27,9 @@ struct people_ops {
     enum rc (*in_team)(struct forge_call *call, const char *url, const char *team,
                        const char *login, bool *ret_in, struct err *err);
 };
+extern const struct people_ops people_github;
+extern const struct people_ops people_gitlab;
+extern const struct people_ops people_gitea; /* And of Forgejo. */
 
 extern const struct people_ops people_github;
 extern const struct people_ops people_gitlab;

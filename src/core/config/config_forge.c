@@ -5,6 +5,7 @@
  *   api:   base of its API, where that does not follow from the address
  *   credentials: {forge: NAME} or {app: {id, keyFile, installation}}
  *                {reviewer: NAME} or {reviewerApp: {...}}: the identity that reviews
+ *                {agent: NAME}: to read, for the git of agents
  *
  * Names are variables of the environment; a key file is one of the server's machine.
  */
@@ -24,7 +25,8 @@ void config_forge(struct fields *fields, struct repo_config *config)
     config_http_url(fields, "api", FIELD_OPTIONAL, &config->api);
     bool local = text_same(config->forge, "local");
     if (config->api != NULL && local)
-        fields_fail(fields, "api", "api is for forges that are servers, such as github");
+        fields_fail(fields, "api",
+                    "api is for forges that are servers: github, gitlab, gitea, forgejo");
     if (!local && config->url != NULL &&
         (config->url[0] == '/' || text_starts(config->url, "file:")))
         fields_fail(fields, "forge", "forge %s needs a url of its server: https://host/path or ssh",
@@ -74,6 +76,7 @@ enum rc config_decode_credentials(struct decoder *decoder, const struct js *obje
     fields_open(&fields, object, "credentials", decoder->err);
     config_variable(&fields, "forge", &config->forge_credential);
     config_variable(&fields, "reviewer", &config->reviewer_credential);
+    config_variable(&fields, "agent", &config->agent_credential);
     fields_object(&fields, "app", FIELD_OPTIONAL, &app);
     fields_object(&fields, "reviewerApp", FIELD_OPTIONAL, &reviewer_app);
     bool github = text_same(config->forge, "github");
