@@ -4,14 +4,13 @@
  * There is no token.  Before the signature is known to be right nothing is stored and no tree is
  * built: the repository is read from the bytes, and its secrets are tried, the new one and the one
  * before it.  A repository that is not known and a wrong signature take the same way to the same
- * answer.  Then the payload is stored, and one command records it and looks at what it is about:
- * the forge has its 202 after one commit.
+ * answer, in the same time.  Then the payload is stored, and one command records it and looks at
+ * what it is about: the forge has its 202 after one commit.
  */
 #include "api/webhooks.h"
 #include "api/routes.h"
 #include "base/js_peek.h"
 #include "control/pr/receive.h"
-#include "core/config/repo_document.h"
 #include "forge/deliveries.h"
 #include "forge/forge.h"
 #include "store/syncs.h"
@@ -42,14 +41,14 @@ static enum rc check_head(const struct webhook_head *webhook, struct err *err)
 {
     const struct delivery_headers *names = &webhook->forge->deliveries->headers;
     const struct delivery_head *head = &webhook->head;
-    if (text_empty(head->event))
+    if (head->event == NULL || head->event[0] == '\0')
         return err_set(err, RC_MALFORMED, "MISSING_HEADER",
                        "a delivery of %s has the header %s: is this address the payload URL of a "
                        "webhook?",
                        webhook->forge->name, names->event);
     if (strlen(head->event) > DELIVERY_EVENT_MAX ||
         (head->id != NULL && strlen(head->id) > DELIVERY_ID_MAX))
-        return err_set(err, RC_MALFORMED, "INVALID_HEADER",
+        return err_set(err, RC_MALFORMED, "MALFORMED_HEADER",
                        "the header %s or %s is longer than any that %s sends", names->event,
                        names->id, webhook->forge->name);
     return RC_OK;
@@ -119,71 +118,48 @@ static enum rc parse(struct str json, struct js **ret_tree, struct err *err)
 
 /* ---- whose it is ---- */
 
-/* Is it signed with what this variable of the server holds? */
-static bool signed_with(const struct webhook_head *webhook, const char *variable, struct str body)
-{
-    const char *secret = variable != NULL ? getenv(variable) : NULL;
-    return !text_empty(secret) && webhook->head.signature != NULL &&
-           webhook->forge->deliveries->signed_with(secret, webhook->head.signature, body);
-}
-
-static enum rc signed_for(struct call *call, struct db *db, const struct sync_row *sync,
-                          bool *ret_signed, struct err *err)
-{
-    CLEANUP(js_freep) struct js *document = NULL;
-    struct arena *arena = &call->http.arena;
-    struct repository_row repository;
-    struct repo_config *config = arena_alloc(arena, sizeof *config);
-    *ret_signed = false;
-    enum rc rc = repositories_get(db, &sync->repository_id, arena, &repository, err);
-    if (rc != RC_OK || repository.removed)
-        return rc;
-    const struct repo_layers layers = {.platform = call->api->defaults,
-                                       .repository = repository.config};
-    struct err broken = {0};
-    if (repo_layers_decode(&layers, arena, &document, config, &broken) != RC_OK)
-        return RC_OK;
-    struct str body = http_body(&call->http);
-    bool now = signed_with(call->webhook, config->webhook.secret, body);
-    bool before = signed_with(call->webhook, config->webhook.old_secret, body);
-    *ret_signed = now || before;
-    return RC_OK;
-}
-
-/* One way for all refusals: a hash of the body is made also when there is no secret to try. */
-static enum rc refuse(struct call *call, struct err *err)
+/* Is it signed with what this variable of the server holds?  Without one the same is worked out. */
+static bool signed_with(const struct call *call, const char *variable, struct str body)
 {
     const struct webhook_head *webhook = call->webhook;
-    (void)webhook->forge->deliveries->signed_with(
-        "no secret", webhook->head.signature != NULL ? webhook->head.signature : "",
-        http_body(&call->http));
-    return err_set(err, RC_UNAUTHORIZED, "WEBHOOK_REFUSED",
-                   "no repository here has a secret that this delivery is signed with: compare the "
-                   "webhook's secret with webhook.secret of the repository's configuration, and "
-                   "with that variable of the server");
+    const char *secret = variable != NULL ? getenv(variable) : NULL;
+    bool has = !text_empty(secret) && webhook->head.signature != NULL;
+    bool same = webhook->forge->deliveries->signed_with(
+        has ? secret : "no secret", webhook->head.signature != NULL ? webhook->head.signature : "",
+        body);
+    return has && same;
 }
 
+/* A repository that is not known has a row without secrets: what is done is the same. */
 static enum rc find_repository(struct call *call, struct db *db, struct str json, struct id *ret_id,
                                struct err *err)
 {
+    static const struct sync_row unknown = {.secret = NULL};
     struct forge_named named = {.id = "", .name = ""};
     const char *forge = call->webhook->forge->name;
     struct arena *arena = &call->http.arena;
+    struct str body = http_body(&call->http);
     struct sync_row *rows = NULL;
     size_t count = 0;
-    bool is_signed = false;
     (void)forge_event_repository(forge, json, arena, &named);
     const struct sync_question question = {
         .forge = forge, .provider_id = named.id, .full_name = named.name};
     enum rc rc = syncs_find(db, &question, arena, &rows, &count, err);
-    for (size_t i = 0; rc == RC_OK && !is_signed && i < count; i++) {
-        rc = signed_for(call, db, &rows[i], &is_signed, err);
-        if (is_signed)
-            *ret_id = rows[i].repository_id;
-    }
     if (rc != RC_OK)
         return rc;
-    return is_signed ? RC_OK : refuse(call, err);
+    for (size_t i = 0; i < count || i == 0; i++) {
+        const struct sync_row *row = i < count ? &rows[i] : &unknown;
+        bool now = signed_with(call, row->secret, body);
+        bool before = signed_with(call, row->old_secret, body);
+        if (now || before) {
+            *ret_id = row->repository_id;
+            return RC_OK;
+        }
+    }
+    return err_set(err, RC_UNAUTHORIZED, "WEBHOOK_REFUSED",
+                   "no repository here has a secret that this delivery is signed with: compare the "
+                   "webhook's secret with webhook.secret of the repository's configuration, and "
+                   "with that variable of the server");
 }
 
 /* ---- the receipt ---- */

@@ -7,6 +7,8 @@
 
 enum { PULL_REQUEST_STATE = COLUMN_GROUP(0) }; /* pull_requests_save */
 #define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = pull_requests.repository_id)"
+#define SHEPHERD_STATE_OF \
+    "(SELECT state FROM shepherds s WHERE s.pull_request_id = pull_requests.id)"
 static const struct column pull_request_columns[] = {
     COLUMN(struct pull_request_row, id, COLUMN_KEY | COLUMN_NEW),
     COLUMN(struct pull_request_row, number, COLUMN_NEW),
@@ -19,6 +21,7 @@ static const struct column pull_request_columns[] = {
     COLUMN(struct pull_request_row, url, COLUMN_NEW),
     COLUMN(struct pull_request_row, title, COLUMN_NEW),
     COLUMN(struct pull_request_row, status, COLUMN_NEW | PULL_REQUEST_STATE),
+    COLUMN_AS(struct pull_request_row, shepherd_state, SHEPHERD_STATE_OF, COLUMN_COMPUTED),
     COLUMN(struct pull_request_row, draft, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, head_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, merge_commit, COLUMN_NEW | PULL_REQUEST_STATE),

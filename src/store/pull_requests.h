@@ -17,7 +17,8 @@ struct pull_request_row {
     const char *target_branch;
     const char *url;
     const char *title;
-    const char *status; /* open, merged, closed */
+    const char *status;         /* open, merged, closed */
+    const char *shepherd_state; /* core/pr/shepherd.h, joined on reading; NULL: not followed. */
     bool draft;
     const char *head_commit;
     const char *merge_commit;

@@ -84,10 +84,11 @@ static void take_window(struct quota *quota, const struct quota_seen *seen)
         quota->reset_us = seen->reset_us;
 }
 
+/* The time that the forge names, or a minute; twice that after each strike that follows. */
 static void strike(struct quota *quota, const struct quota_seen *seen, int64_t now_us)
 {
-    int64_t wait_us = STRIKE_US << quota->strikes;
-    wait_us = least(wait_us, STRIKE_US_MAX);
+    int64_t first_us = seen->retry_us > 0 ? least(seen->retry_us, STRIKE_US_MAX) : STRIKE_US;
+    int64_t wait_us = least(first_us << quota->strikes, STRIKE_US_MAX);
     quota->strikes = least(quota->strikes + 1, STRIKES_MAX);
     quota->blocked_us = most(quota->blocked_us, now_us + most(wait_us, seen->retry_us));
 }

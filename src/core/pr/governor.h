@@ -11,7 +11,7 @@
  *
  * Steps get what is left above the reserve, and leave each other repository its fair share; people
  * get all that is left.  A secondary limit (too many at once) stops everyone for the time that the
- * forge names, or for one that doubles each time.
+ * forge names, or for a minute, and for twice as long after each one that follows.
  *
  * Invariants:
  *   1. granted >= 0, and 0 when a window begins.

@@ -284,6 +284,17 @@ enum rc step_forge_open(struct step *step, enum forge_access access, struct forg
     return RC_OK;
 }
 
+/* The server's key is not good: no retry helps. */
+static bool is_key_error(const struct err *err)
+{
+    static const char *const codes[] = {"TOKEN_REFUSED", "APP_NOT_INSTALLED", "KEY_INVALID",
+                                        "KEY_FILE_OPEN", "CREDENTIAL_INVALID"};
+    for (size_t i = 0; i < COUNT_OF(codes); i++)
+        if (text_same(err->code, codes[i]))
+            return true;
+    return false;
+}
+
 enum rc step_forge_fail(struct step *step, enum rc rc, const struct err *err, const char *code)
 {
     bool again = rc != RC_CONFLICT && rc != RC_INVALID && rc != RC_NOT_FOUND &&
@@ -291,7 +302,7 @@ enum rc step_forge_fail(struct step *step, enum rc rc, const struct err *err, co
     struct port_failure failure = {.code = code, .retryable = again};
     if (text_same(err->code, "CREDENTIAL_MISSING"))
         failure.code = "credential_missing";
-    else if (rc == RC_UNAUTHORIZED)
+    else if (rc == RC_UNAUTHORIZED || is_key_error(err))
         failure.code = "credential_refused";
     return step_fail(step, rc, err, failure);
 }
