@@ -1,140 +1,100 @@
 /*
- * people_github.c - people at GitHub: who has labelled or assigned an issue, what a person may do
- * in the repository, who is in a team.
+ * people_github.c - people at GitHub.
  *
- * A team is one of the organization that owns the repository.  Reading its members takes the
- * permission "members" of the organization; without it a team has none.
+ * Events of an issue name who has labelled it, and nothing of what that person may do: that is asked
+ * for.  A label that a template puts on a new issue counts as put there by its author.
  */
 #include "forge/github.h"
+#include "forge/host_api.h"
 #include "forge/people.h"
-#include "net/url.h"
 #include <inttypes.h>
-#include <string.h>
 
-enum { PATH_BYTES_MAX = 2048, EVENTS_MAX = REST_PAGES_MAX * 100 };
-
-/* ---- acts ---- */
-
-struct act_reader {
-    struct arena *arena;
-    struct forge_act *acts;
-    size_t count;
-};
-
-/* Of an assignment `actor` may be the one who was assigned: `assigner` has done it. */
-static bool take_event(void *ctx, const struct js *event)
+static bool take_event(void *ctx, const struct js *item)
 {
-    struct act_reader *reader = ctx;
-    const char *kind = js_get_str(event, "event", "");
-    bool assigned = text_same(kind, "assigned");
-    if (!assigned && !text_same(kind, "labeled"))
-        return true;
-    const struct js *by = js_get(event, "assigner");
-    if (!assigned || js_type(by) != JS_OBJECT)
-        by = js_get(event, "actor");
-    const char *what = assigned ? js_str(js_path(event, "assignee.login"), NULL)
-                                : js_str(js_path(event, "label.name"), NULL);
-    if (what == NULL || reader->count == EVENTS_MAX)
-        return reader->count < EVENTS_MAX;
-    reader->acts[reader->count++] = (struct forge_act){
+    struct act_list *list = ctx;
+    const char *event = js_get_str(item, "event", "");
+    const struct js *assigner = js_get(item, "assigner");
+    bool labelled = text_same(event, "labeled"), assigned = text_same(event, "assigned");
+    const struct js *of = js_get(item, labelled ? "label" : "assignee");
+    const struct forge_act act = {
         .assigned = assigned,
-        .what = arena_strdup(reader->arena, what),
-        .actor = github_login(by, reader->arena),
-        .at_us = github_time(event, "created_at"),
+        .what = github_text(of, labelled ? "name" : "login", NULL, list->arena),
+        .actor = github_login(assigner != NULL ? assigner : js_get(item, "actor"), list->arena),
+        .at_us = github_time(item, "created_at"),
     };
+    if ((labelled || assigned) && act.what != NULL)
+        act_list_add(list, &act);
     return true;
 }
 
-static enum rc acts(struct forge_call *call, const char *url, int64_t number, struct arena *arena,
-                    struct forge_act **ret_acts, size_t *ret_count, struct err *err)
+static enum rc github_acts(struct forge_call *call, const char *url, int64_t number,
+                           struct arena *arena, struct forge_act **ret_acts, size_t *ret_count,
+                           struct err *err)
 {
     struct github gh = {.call = call, .arena = arena, .err = err};
-    struct act_reader reader = {.arena = arena,
-                                .acts = arena_array(arena, EVENTS_MAX, sizeof(struct forge_act))};
+    struct act_list list = {.arena = arena};
     enum rc rc = github_open(&gh, url);
     if (rc != RC_OK)
         return rc;
-    const struct rest_request list = github_request(
+    const struct rest_request request = github_request(
         &gh, "GET", arena_printf(arena, "/issues/%" PRId64 "/events?per_page=100", number));
-    rc = rest_pages(call, &list, arena, take_event, &reader, NULL, err);
+    rc = rest_pages(call, &request, arena, take_event, &list, NULL, err);
     if (rc != RC_OK)
         return rc;
-    size_t drop = reader.count > FORGE_ACTS_MAX ? reader.count - FORGE_ACTS_MAX : 0;
-    *ret_acts = reader.acts + drop;
-    *ret_count = reader.count - drop;
+    *ret_acts = list.acts;
+    *ret_count = list.count;
     return RC_OK;
 }
 
-/* ---- rights ---- */
-
-/* Anybody may read a public repository: reading gives no standing. */
-static const char *association_of(const char *permission)
+/* Everyone may read a public repository, and whoever may only triage may not have work done. */
+static const char *association_of(const struct js *answer)
 {
+    const char *permission = js_get_str(answer, "permission", "none");
+    const char *role = js_get_str(answer, "role_name", permission);
     if (text_same(permission, "admin"))
         return "OWNER";
-    return text_same(permission, "write") || text_same(permission, "maintain") ? "COLLABORATOR"
-                                                                               : "NONE";
+    if (text_same(permission, "write"))
+        return "COLLABORATOR";
+    return text_same(role, "triage") ? "CONTRIBUTOR" : "NONE";
 }
 
-static enum rc standing(struct forge_call *call, const char *url, const char *login,
-                        struct arena *arena, const char **ret_association, struct err *err)
+static enum rc github_standing(struct forge_call *call, const char *url, const char *login,
+                               struct arena *arena, const char **ret_association, struct err *err)
 {
-    struct github gh = {.call = call, .arena = arena, .err = err};
     CLEANUP(rest_answer_release) struct rest_answer answer = {0};
-    CLEANUP(buf_release) struct buf path;
-    buf_init(&path, PATH_BYTES_MAX);
-    buf_adds(&path, "/collaborators/");
-    url_add_escaped(&path, login);
-    buf_adds(&path, "/permission");
+    struct github gh = {.call = call, .arena = arena, .err = err};
     enum rc rc = github_open(&gh, url);
     if (rc != RC_OK)
         return rc;
-    const struct rest_request request = github_request(&gh, "GET", buf_text(&path));
+    const struct rest_request request = github_request(
+        &gh, "GET",
+        arena_printf(arena, "/collaborators/%s/permission", host_escaped(arena, login)));
     rc = github_send(&gh, &request, &answer);
-    if (rc == RC_NOT_FOUND) { /* No such person. */
-        err_clear(err);
-        *ret_association = "NONE";
-        return RC_OK;
-    }
     if (rc == RC_OK)
-        *ret_association = association_of(js_get_str(answer.document, "permission", ""));
+        *ret_association = association_of(answer.document);
     return rc;
 }
 
-/* ---- teams ---- */
-
-static enum rc in_team(struct forge_call *call, const char *url, const char *team,
-                       const char *login, bool *ret_in, struct err *err)
+static enum rc github_in_team(struct forge_call *call, const char *url, const char *team,
+                              const char *login, bool *ret_in, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(rest_answer_release) struct rest_answer answer = {0};
-    CLEANUP(buf_release) struct buf path;
     struct github gh = {.call = call, .arena = &arena, .err = err};
-    buf_init(&path, PATH_BYTES_MAX);
     enum rc rc = github_open(&gh, url);
     if (rc != RC_OK)
         return rc;
-    buf_adds(&path, "/orgs/");
-    url_add_escaped(&path, github_owner(&gh));
-    buf_adds(&path, "/teams/");
-    url_add_escaped(&path, team);
-    buf_adds(&path, "/memberships/");
-    url_add_escaped(&path, login);
     struct rest_request request = github_request(&gh, "GET", "");
-    request.path = buf_text(&path);
+    request.path = arena_printf(&arena, "/orgs/%s/teams/%s/memberships/%s", github_owner(&gh),
+                                host_escaped(&arena, team), host_escaped(&arena, login));
     rc = github_send(&gh, &request, &answer);
-    if (rc == RC_NOT_FOUND || rc == RC_DENIED) {
-        err_clear(err);
-        *ret_in = false;
-        return RC_OK;
-    }
-    if (rc == RC_OK) /* One who was invited has not accepted: "pending". */
+    if (rc == RC_OK)
         *ret_in = text_same(js_get_str(answer.document, "state", ""), "active");
     return rc;
 }
 
 const struct people_ops people_github = {
-    .acts = acts,
-    .standing = standing,
-    .in_team = in_team,
+    .acts = github_acts,
+    .standing = github_standing,
+    .in_team = github_in_team,
 };

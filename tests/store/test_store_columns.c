@@ -7,6 +7,7 @@
 #include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
+#include "store/intake.h"
 #include "store/memories.h"
 #include "store/messages.h"
 #include "store/patches.h"
@@ -17,6 +18,7 @@
 #include "store/sagas.h"
 #include "store/schedules.h"
 #include "store/shapes.h"
+#include "store/shepherds.h"
 #include "store/sinks.h"
 #include "store/subscriptions.h"
 #include "store/syncs.h"
@@ -277,6 +279,8 @@ WRITE(requests_insert, struct request_row)
 WRITE(requests_save, struct request_row)
 WRITE(subscriptions_put, struct subscription_row)
 WRITE(memories_insert, struct memory_row)
+WRITE(intake_insert, struct intake_row)
+WRITE(intake_save, struct intake_row)
 WRITE(messages_insert, struct message_row)
 WRITE(patches_insert, struct patch_row)
 WRITE(verifications_insert, struct verification_row)
@@ -284,6 +288,9 @@ WRITE(events_append, struct event)
 WRITE(repositories_put, struct repository_row)
 WRITE(repositories_save_quarantine, struct repository_row)
 WRITE(accounts_save, struct account_row)
+WRITE(shepherds_insert, struct shepherd_row)
+WRITE(shepherds_save, struct shepherd_row)
+WRITE(ci_failures_put, struct ci_failure_row)
 
 WRITE(syncs_put, struct sync_row)
 WRITE(syncs_save, struct sync_row)
@@ -361,7 +368,7 @@ static const struct aggregate {
      &sync_shape,
      "repository_id",
      write_syncs_put,
-     {write_syncs_save},
+     {write_syncs_save, write_syncs_put},
      NULL,
      NULL,
      NULL},
@@ -373,7 +380,24 @@ static const struct aggregate {
      "outcome",
      "failed",
      NULL},
+    {"intake", &intake_shape, "id", write_intake_insert, {write_intake_save}, NULL, NULL, NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
+    {"shepherds",
+     &shepherd_shape,
+     "pull_request_id",
+     write_shepherds_insert,
+     {write_shepherds_save},
+     NULL,
+     NULL,
+     NULL},
+    {"ci_failures",
+     &ci_failure_shape,
+     "repository_id",
+     write_ci_failures_put,
+     {NULL},
+     NULL,
+     NULL,
+     NULL},
     {"run_messages", &message_shape, "run_id", write_messages_insert, {NULL}, NULL, NULL, NULL},
     {"patches", &patch_shape, "id", write_patches_insert, {NULL}, "status", "created", NULL},
     {"pull_requests",
@@ -746,6 +770,8 @@ static bool is_known(const char *name)
             return true;
     return is_named(name, "queues", &queue_shape) || is_named(name, "queues", &queue_level_shape) ||
            is_named(name, "breakers", &breaker_stored_shape) ||
+           is_named(name, "forge_limits", &forge_limit_shape) ||
+           is_named(name, "forge_limit_shares", &forge_share_shape) ||
            is_named(name, "sink_dead_letters", &sink_dead_letter_shape);
 }
 
@@ -777,6 +803,8 @@ START_TEST(tables_of_columns_are_those_of_the_schema)
     check_stored(names, count, "queues", &queue_shape);
     check_stored(names, count, "queues", &queue_level_shape);
     check_stored(names, count, "breakers", &breaker_stored_shape);
+    check_stored(names, count, "forge_limits", &forge_limit_shape);
+    check_stored(names, count, "forge_limit_shares", &forge_share_shape);
     check_stored(names, count, "sink_dead_letters", &sink_dead_letter_shape);
 }
 END_TEST

@@ -49,7 +49,7 @@ static const struct retry_rule rules[] = {
      .outside = true,
      .why = "the forge could not be asked what changed; it is asked again in time"},
     {"observe_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
-     .outside = true, .why = "the forge could not be asked; the pull request is read again in time"},
+     .outside = true, .why = "the forge could not be asked; it is asked again in time"},
     {"attend_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the forge did not take it; every act finds what was done of it"},
     {"rebase_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,

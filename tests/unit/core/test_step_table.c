@@ -85,6 +85,8 @@ START_TEST(a_steps_time_limit_follows_from_the_configuration)
         {STEP_UNPUBLISH, 2000000},
         {STEP_CLEAN, 10 * MINUTE},
         {STEP_NOTIFY, 2 * MINUTE},
+        {STEP_ISSUE, 2 * MINUTE},
+        {STEP_COMMENT, 2 * MINUTE},
         {STEP_SYNC, 5 * MINUTE},
     };
     struct repo_config config = {

@@ -196,7 +196,7 @@ static const struct {
     {"502 Bad Gateway", "", "<html>", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "502", 0, false},
     {"503 Unavailable", "Retry-After: 5\r\n", "{}", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "503",
      5000, false},
-    {"504 Timeout", "", "{}", RC_TIMEOUT, "FORGE_UNAVAILABLE", "504", 0, false},
+    {"504 Timeout", "", "{}", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "504", 0, false},
     {"413 Too Large", "", "{}", RC_TOO_LARGE, "FORGE_TOO_LARGE", "413", 0, false},
     {"451 Legal", "", "{}", RC_DENIED, "FORGE_DENIED", "451", 0, false},
     {"302 Found", "Location: https://elsewhere.test/x\r\n", "", RC_CORRUPT, "FORGE_MOVED", "302", 0,
