@@ -31,10 +31,6 @@ extern const struct people_ops people_github;
 extern const struct people_ops people_gitlab;
 extern const struct people_ops people_gitea; /* And of Forgejo. */
 
-extern const struct people_ops people_github;
-extern const struct people_ops people_gitlab;
-extern const struct people_ops people_gitea;
-
 /* For forges: acts while they are read, oldest first.  Of more than FORGE_ACTS_MAX the last stay. */
 struct act_list {
     struct arena *arena;
