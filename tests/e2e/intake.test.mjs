@@ -324,10 +324,10 @@ describe('intake at GitHub', { concurrency: 4 }, () => {
         const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
             by: 'mallory' });
         await untilState(repo, issue, 'seen');
-        await both.server.post('/v1/queues/drover.issue/pause', {}).catch(() => {});
+        await both.server.post('/v1/queues/drover.issue/pause');
         issue.label('drover', 'ann');
         issue.edit({ body: 'EVIL' }, 'mallory');
-        await both.server.post('/v1/queues/drover.issue/resume', {}).catch(() => {});
+        await both.server.post('/v1/queues/drover.issue/resume');
         const seen = await untilState(repo, issue, 'awaiting');
         assert.match(seen.reason, /may have changed/);
         assert.deepEqual(await tasks(repo), []);

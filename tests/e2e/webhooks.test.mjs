@@ -73,9 +73,9 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
             { body: good, signature: `sha1=${'0'.repeat(40)}` },
             { body: good + ' ', signature: sign(good) },
             { body: issue(1, 'labeled', { repository: { id: 1, full_name: 'acme/none' } }) },
-            { body: { zen: 'no repository at all' }, event: 'ping' },
-            { body: 'not json' },
-            { body: '' },
+            { body: { zen: 'no repository at all' }, event: 'ping', secret: 'guessed' },
+            { body: 'not json', secret: 'guessed' },
+            { body: '', secret: 'guessed' },
         ];
         const answers = [];
         for (const each of bad) answers.push(await send(server, each));
@@ -159,8 +159,10 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
 
     it('say what is wrong with one that is signed and broken', async () => {
         const cut = JSON.stringify({ repository: REPOSITORY, action: 'labeled' }).slice(0, -1);
-        const malformed = await send(server, { body: cut });
-        assert.equal(malformed.status, 400, malformed.text);
+        for (const body of [cut, 'not json', '[]', '""', 'null', '']) {
+            const malformed = await send(server, { body });
+            assert.equal(malformed.status, 400, `${body}: ${malformed.text}`);
+        }
         const id = randomUUID();
         const body = { repository: REPOSITORY, action: 'opened' };
         const lacks = await send(server, { id, body });
@@ -187,6 +189,11 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         }
         const ping = await send(server, { body: { zen: 'x', ...body }, event: 'ping' });
         assert.equal(ping.json.status, 'applied');
+        const before = (await receipts()).length;
+        const general = await send(server, { body: { zen: 'of an organization' }, event: 'ping' });
+        assert.equal(general.status, 202);
+        assert.equal(general.json.status, 'ignored');
+        assert.equal((await receipts()).length, before);
     });
 
     it('are listed by what is asked', async () => {

@@ -7,6 +7,7 @@
 #include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
+#include "store/intake.h"
 #include "store/memories.h"
 #include "store/messages.h"
 #include "store/patches.h"
@@ -278,6 +279,8 @@ WRITE(requests_insert, struct request_row)
 WRITE(requests_save, struct request_row)
 WRITE(subscriptions_put, struct subscription_row)
 WRITE(memories_insert, struct memory_row)
+WRITE(intake_insert, struct intake_row)
+WRITE(intake_save, struct intake_row)
 WRITE(messages_insert, struct message_row)
 WRITE(patches_insert, struct patch_row)
 WRITE(verifications_insert, struct verification_row)
@@ -377,6 +380,7 @@ static const struct aggregate {
      "outcome",
      "failed",
      NULL},
+    {"intake", &intake_shape, "id", write_intake_insert, {write_intake_save}, NULL, NULL, NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
     {"shepherds",
      &shepherd_shape,
