@@ -27,6 +27,7 @@ static const struct {
     {"close.call", true},       {"train.push", true},        {"train.pushed", false},
     {"move.push", true},        {"move.pushed", true},       {"attend.act", true},
     {"attend.acted", true},     {"observe.read", true},      {"rebase.verify", true},
+    {"comment.write", true},    {"comment.written", true},   {"comment.close", true},
 };
 
 static void check_listed(const char *name, bool fails)
