@@ -46,8 +46,8 @@ MUST_USE enum rc landing_single(const struct git *git, const struct landing *lan
                                 struct err *err);
 
 /* Moves the target from the base to this commit.  RC_CONFLICT: TARGET_ADVANCED, it is at another
-   one; PULL_REQUEST_MOVED, that of the car *ret_at is closed or has another head; BRANCH_CHECKED_OUT;
-   TARGET_PROTECTED, the forge does not accept the push. */
+   one; PULL_REQUEST_MOVED, that of the car *ret_at is closed or has another head;
+   BRANCH_CHECKED_OUT; TARGET_PROTECTED, the forge does not accept the push. */
 MUST_USE enum rc landing_push(struct forge_call *call, const struct landing *landing,
                               const char *commit, size_t *ret_at, struct err *err);
 /* The target has been found to have landed: makes that durable, as the earlier try may not have. */

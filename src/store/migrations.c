@@ -779,7 +779,8 @@ static const char *const webhooks[] = {
     "CREATE INDEX forge_syncs_provider ON forge_syncs (forge, provider_id)"
     " WHERE provider_id IS NOT NULL",
 
-    "CREATE INDEX pull_requests_number ON pull_requests (repository_id, number)",
+    /* In this order: else SQLite would count open ones by it. */
+    "CREATE INDEX pull_requests_number ON pull_requests (number, repository_id, id)",
     NULL,
 };
 

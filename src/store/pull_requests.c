@@ -157,13 +157,13 @@ static const struct sql sql_numbered = {
 static const struct sql sql_at_head = {
     "pull_request_at_head",
     "SELECT id FROM pull_requests WHERE repository_id = $1 AND status = 'open'"
-    " AND head_commit = $2 ORDER BY id DESC LIMIT $3",
+    " AND head_commit = $2 LIMIT $3",
     "tti",
 };
 static const struct sql sql_of_branch = {
     "pull_request_of_branch",
     "SELECT id FROM pull_requests WHERE repository_id = $1 AND status = 'open'"
-    " AND (branch = $2 OR target_branch = $2) ORDER BY id DESC LIMIT $3",
+    " AND (branch = $2 OR target_branch = $2) LIMIT $3",
     "tti",
 };
 

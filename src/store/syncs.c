@@ -77,6 +77,13 @@ static const struct sql sql_find = {
     " ORDER BY repository_id LIMIT $4",
     "ttti",
 };
+static const struct sql sql_secrets = {
+    "sync_secrets",
+    "SELECT secret FROM forge_syncs WHERE forge = $1 AND secret IS NOT NULL"
+    " UNION SELECT old_secret FROM forge_syncs WHERE forge = $1 AND old_secret IS NOT NULL"
+    " ORDER BY 1 LIMIT $2",
+    "ti",
+};
 static const struct sql sql_list = {
     "sync_list",
     "SELECT {columns} FROM forge_syncs WHERE repository_id > $1 ORDER BY repository_id LIMIT $2",
@@ -118,6 +125,21 @@ enum rc syncs_find(struct db *db, const struct sync_question *question, struct a
                      P_LIST(P_TEXT(question->forge), P_TEXT(question->provider_id),
                             P_TEXT(question->full_name), P_LIMIT(SYNCS_FOUND_MAX)),
                      &sync_shape, arena, ret_rows, ret_count, err);
+}
+
+static enum rc decode_name(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    *(const char **)to = read_text(reader);
+    return RC_OK;
+}
+static const struct shape name_shape = SHAPE_OF_RESULT("secret", const char *, decode_name);
+
+enum rc syncs_secrets(struct db *db, const char *forge, struct arena *arena,
+                      const char ***ret_names, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_secrets, P_LIST(P_TEXT(forge), P_LIMIT(SYNCS_SECRETS_MAX)),
+                     &name_shape, arena, ret_names, ret_count, err);
 }
 
 enum rc syncs_list(struct db *db, const char *after, int64_t limit, struct arena *arena,

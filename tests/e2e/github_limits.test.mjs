@@ -98,12 +98,12 @@ describe('a quota that is nearly spent', () => {
                     const { name } = await onboard(all, `acme/many-${i}`, fixes, QUIET);
                     names.push(name);
                 }
-                hub.setLimit(BOT, { limit: LIMIT, remaining: LEFT, resetInMs: windowMs });
+                hub.setLimit(BOT, { limit: LIMIT, remaining: LEFT, resetInMs: windowMs, next: 5000 });
                 const begun = Date.now();
                 const tasks = await Promise.all(names.map((name) => server.submit(name)));
                 const waits = await until('a job that waits for the quota', async (note) => {
                     const jobs = await server.list('/v1/jobs?queue=drover.publish');
-                    const found = jobs.filter((job) => /FORGE_LIMIT/.test(JSON.stringify(job)));
+                    const found = jobs.filter((job) => /forge_limit/.test(JSON.stringify(job)));
                     if (found.length === 0 && Date.now() > begun + windowMs) throw new TooSlow();
                     note({ left: leftOf(hub), states: jobs.map(({ state }) => state).join() });
                     return found[0];

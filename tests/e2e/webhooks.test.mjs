@@ -73,9 +73,9 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
             { body: good, signature: `sha1=${'0'.repeat(40)}` },
             { body: good + ' ', signature: sign(good) },
             { body: issue(1, 'labeled', { repository: { id: 1, full_name: 'acme/none' } }) },
-            { body: { zen: 'no repository at all' }, event: 'ping' },
-            { body: 'not json' },
-            { body: '' },
+            { body: { zen: 'no repository at all' }, event: 'ping', secret: 'guessed' },
+            { body: 'not json', secret: 'guessed' },
+            { body: '', secret: 'guessed' },
         ];
         const answers = [];
         for (const each of bad) answers.push(await send(server, each));
@@ -159,8 +159,10 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
 
     it('say what is wrong with one that is signed and broken', async () => {
         const cut = JSON.stringify({ repository: REPOSITORY, action: 'labeled' }).slice(0, -1);
-        const malformed = await send(server, { body: cut });
-        assert.equal(malformed.status, 400, malformed.text);
+        for (const body of [cut, 'not json', '[]', '""', 'null', '']) {
+            const malformed = await send(server, { body });
+            assert.equal(malformed.status, 400, `${body}: ${malformed.text}`);
+        }
         const id = randomUUID();
         const body = { repository: REPOSITORY, action: 'opened' };
         const lacks = await send(server, { id, body });
@@ -187,6 +189,11 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         }
         const ping = await send(server, { body: { zen: 'x', ...body }, event: 'ping' });
         assert.equal(ping.json.status, 'applied');
+        const before = (await receipts()).length;
+        const general = await send(server, { body: { zen: 'of an organization' }, event: 'ping' });
+        assert.equal(general.status, 202);
+        assert.equal(general.json.status, 'ignored');
+        assert.equal((await receipts()).length, before);
     });
 
     it('are listed by what is asked', async () => {
@@ -227,6 +234,17 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         assert.equal(sync.mode, 'webhooks');
         assert.equal(sync.providerId, String(repo.id));
         assert.ok(sync.lastDeliveryAt);
+    });
+
+    it('are found their repository after it was renamed', async () => {
+        const before = (await receipts()).length;
+        repo.rename('invoices');
+        repo.issue({ title: 'Under its new name', by: 'ann' });
+        await hub.settled();
+        assert.ok((await receipts()).length > before);
+        const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+        assert.equal(sync.knownAs, 'acme/invoices');
+        assert.equal(sync.name, 'acme/billing');
     });
 
     it('are shown by drover webhooks', async () => {
@@ -383,6 +401,42 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             assert.ok(jobs.at(-1).createdAt < crashed, 'the sync at the start made the job');
             assert.equal((await send(server, { body, id })).json.status, 'duplicate');
             assert.deepEqual(await tasksOf(server), [issue.number]);
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+});
+
+describe('deliveries while the server is killed', { concurrency: 1 }, () => {
+    it('have one receipt each once they were sent again', async () => {
+        const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
+        const server = await start({ env });
+        try {
+            await server.configure('acme/billing', config);
+            const repository = { id: repo.id, full_name: 'acme/billing' };
+            const all = Array.from({ length: 60 }, (_, i) => ({ id: `kill-${i}`,
+                body: { action: 'labeled', issue: { number: 1000 + i }, repository } }));
+            const sent = all.map((each) => send(server, each).catch(() => null));
+            await sent[10];
+            await server.crash();
+            const answers = await Promise.all(sent);
+            await server.startAgain();
+            const taken = async () => {
+                const items = await server.list('/v1/webhooks/deliveries?limit=200');
+                return items.map(({ deliveryId }) => deliveryId);
+            };
+            const kept = new Set(await taken());
+            for (const [i, answer] of answers.entries())
+                if (answer?.status === 202) assert.ok(kept.has(`kill-${i}`), `${i} was lost`);
+            const again = await Promise.all(all.map((each) => send(server, each)));
+            for (const [i, { json }] of again.entries())
+                assert.equal(json.status, kept.has(`kill-${i}`) ? 'duplicate' : 'applied');
+            assert.deepEqual((await taken()).sort(), all.map(({ id }) => id).sort());
+            const looks = await server.list('/v1/jobs?queue=drover.issue&limit=200');
+            const jobs = await Promise.all(looks.map(({ id }) => server.get(`/v1/jobs/${id}`)));
+            const numbers = jobs.map(({ payload }) => payload.number).sort();
+            assert.deepEqual(numbers, all.map(({ body }) => body.issue.number));
         } finally {
             await server.discard();
             await hub.stop();

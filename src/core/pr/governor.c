@@ -127,7 +127,7 @@ struct quota_verdict quota_ask(struct quota *quota, const struct quota_wish *wis
     quota_renew(quota, now_us);
     if (now_us < quota->blocked_us)
         return deny(QUOTA_BLOCKED, quota->blocked_us, now_us);
-    int64_t calls = wish->want;
+    int64_t calls = least(wish->want, QUOTA_BLIND);
     if (quota->limit > 0 && quota->remaining >= 0) {
         int64_t left = quota->remaining - quota->granted;
         int64_t above = left - (wish->person ? 0 : quota_reserve(quota));
@@ -139,7 +139,7 @@ struct quota_verdict quota_ask(struct quota *quota, const struct quota_wish *wis
             return deny(QUOTA_RESERVED, quota->reset_us, now_us);
         if (share <= 0)
             return deny(QUOTA_SHARED, quota->reset_us, now_us);
-        calls = least(calls, share);
+        calls = least(wish->want, share);
     }
     quota->granted += calls;
     return (struct quota_verdict){.calls = calls, .why = QUOTA_GRANTED};

@@ -23,7 +23,8 @@ static const struct {
     int64_t wait_seconds;
 } asks[] = {
     /* Nothing is known: the first answer tells. */
-    {{.limit = -1, .remaining = -1}, {.want = 20, .repositories = 1}, 20, QUOTA_GRANTED, 0},
+    {{.limit = -1, .remaining = -1}, {.want = 20, .repositories = 1}, 2, QUOTA_GRANTED, 0},
+    {{.limit = -1, .remaining = -1}, {.want = 1, .repositories = 1}, 1, QUOTA_GRANTED, 0},
     {{5000, 4000, RESET, 0, 0, 0}, {.want = 20, .repositories = 1}, 20, QUOTA_GRANTED, 0},
     /* The reserve: a tenth of 5000. */
     {{5000, 510, RESET, 0, 0, 0}, {.want = 20, .repositories = 1}, 10, QUOTA_GRANTED, 0},
@@ -93,7 +94,10 @@ START_TEST(what_is_told_counts_once)
     struct quota quota = quota_new();
     struct quota_wish wish = {.want = 20, .repositories = 1};
     struct quota_told told = {.used = 12, .back = 8};
-    struct quota_seen seen = seen_of(4900, RESET);
+    struct quota_seen seen = seen_of(4950, RESET);
+    ck_assert_int_eq(quota_ask(&quota, &wish, NOW).calls, QUOTA_BLIND);
+    quota_tell(&quota, &seen, &(struct quota_told){.used = QUOTA_BLIND}, NOW);
+    seen = seen_of(4900, RESET);
     ck_assert_int_eq(quota_ask(&quota, &wish, NOW).calls, 20);
     ck_assert_int_eq(quota_ask(&quota, &wish, NOW).calls, 20);
     quota_tell(&quota, &seen, &told, NOW);
