@@ -1,8 +1,8 @@
 /*
  * people_github.c - people at GitHub.
  *
- * Events of an issue name who has labelled it, and nothing of what that person may do: that is asked
- * for.  A label that a template puts on a new issue counts as put there by its author.
+ * Events of an issue name who has labelled it, and nothing of what that person may do: that is
+ * asked for.  A label that a template puts on a new issue counts as put there by its author.
  */
 #include "forge/github.h"
 #include "forge/host_api.h"
