@@ -129,7 +129,8 @@ static enum rc make_token(struct call *call, enum forge_access access, const str
         rc = repo_config_decode(js_get(payload, "config"), NULL, arena, config, err);
     if (rc != RC_OK)
         return err_wrap(err, RC_CORRUPT, "the payload of the job");
-    return token_source_get(config, access, &how, ret_token, err);
+    rc = token_source_get(config, access, &how, ret_token, err);
+    return token_source_unavailable(rc, err);
 }
 
 static void write_answer(struct call *call, const struct wish *wish,

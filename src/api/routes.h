@@ -98,6 +98,10 @@ API_QUERY(api_issue_new);
 API_QUERY(api_issue_comment);
 API_QUERY(api_issue_close);
 API_QUERY(api_issue_reopen);
+API_QUERY(api_issue_label);
+
+/* intake.c */
+MUST_USE enum rc api_intake_list(struct call *call, struct db *db, struct err *err);
 
 /* memories.c */
 API_QUERY(api_memory_list);
@@ -118,6 +122,7 @@ API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
 API_QUERY(api_job_forge_access);
+API_QUERY(api_run_credential);
 API_QUERY(api_forge_limit_list);
 
 /* steering.c: people and the agent of a run */

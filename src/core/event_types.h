@@ -138,6 +138,7 @@
 #define EV_ISSUE_COMMENTED           "agent.issue.commented"
 #define EV_ISSUE_CLOSED              "agent.issue.closed"
 #define EV_ISSUE_REOPENED            "agent.issue.reopened"
+#define EV_ISSUE_LABELLED            "agent.issue.labelled"
 #define EV_ISSUE_DECIDED             "agent.issue.decided"
 #define EV_TRAIN_ENTERED             "agent.train.entered"
 #define EV_TRAIN_TESTED              "agent.train.tested"

@@ -94,6 +94,7 @@ struct step_row {
     bool works_in_tree; /* An agent edits the run's tree: without its worker that is made anew. */
     bool outlives_run;  /* It may run, and be replayed, after the run's end. */
     bool writes;        /* It changes something at its forge: it may have a token for that. */
+    bool routine;       /* Made again and again: a job that succeeded is deleted after a day. */
     bool bare;          /* It belongs to no run: of its input only the payload is there. */
 };
 

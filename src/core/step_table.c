@@ -218,7 +218,8 @@ static const struct report_field comment_fields[] = {
     {"closed", KIND_BOOL, .required = OPTIONAL},
 };
 static const struct report_field sync_fields[] = {
-    {"reportSha256", KIND_SHA256, .required = REQUIRED},
+    {"report", KIND_OBJECT, .required = OPTIONAL},
+    {"reportSha256", KIND_SHA256, .required = OPTIONAL},
 };
 
 static const char *const ci_causes[] = {"patch",    "flaky",    "base", "infrastructure",
@@ -461,6 +462,7 @@ static const struct step_row table[] = {
         .class = CLASS_SHORT,
         .preference = 26,
         .finishes = true,
+        .writes = true,
         .bare = true,
     },
     {
@@ -473,7 +475,8 @@ static const struct step_row table[] = {
         .dependency = DEPENDS_ON_FORGE,
         .result = RESULT(train_fields),
         .class = CLASS_CHECK,
-        .preference = 95,
+        .preference = 92,
+        .writes = true,
         .bare = true,
     },
     {
@@ -486,6 +489,7 @@ static const struct step_row table[] = {
         .result = RESULT(sync_fields),
         .class = CLASS_SHORT,
         .preference = 25,
+        .routine = true,
         .bare = true,
     },
     {

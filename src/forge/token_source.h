@@ -15,6 +15,7 @@ enum forge_access {
     ACCESS_READ,   /* Fetch, and read the API. */
     ACCESS_WRITE,  /* Push, open, comment, merge. */
     ACCESS_REVIEW, /* As the reviewing identity, where one is configured; else as ACCESS_WRITE. */
+    ACCESS_AGENT,  /* To read, for an agent: never one that can write. */
     ACCESS_COUNT
 };
 const char *forge_access_name(enum forge_access access);
@@ -32,6 +33,8 @@ void forge_token_wipe(struct forge_token *token); /* For CLEANUP. */
 bool token_source_named(const struct repo_config *config);
 /* Does it name one for an identity that reviews what another one wrote? */
 bool token_source_reviews(const struct repo_config *config);
+/* Does it name one that agents may have: an App, or credentials.agent? */
+bool token_source_for_agents(const struct repo_config *config);
 /* The name of what a token is made from, for people and for the governor: never a secret.  NULL:
    none is named. */
 const char *token_source_name(const struct repo_config *config, enum forge_access access,
@@ -44,4 +47,8 @@ const char *token_source_name(const struct repo_config *config, enum forge_acces
 MUST_USE enum rc token_source_get(const struct repo_config *config, enum forge_access access,
                                   const struct git *how, struct forge_token *ret_token,
                                   struct err *err);
+/* For those who call this server: RC_UNREACHABLE, TOKEN_UNAVAILABLE where the forge, and not this
+   server, could not answer, RC_CONFLICT, TOKEN_REFUSED where it refused; else rc and err as they
+   are. */
+enum rc token_source_unavailable(enum rc rc, struct err *err);
 #endif

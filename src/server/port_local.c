@@ -317,7 +317,8 @@ static enum rc local_forge_access(struct port *port, const struct port_ref *leas
     if (request->host != NULL)
         rc = local_quota(port, lease, request, &answer, err);
     if (rc == RC_OK && request->token)
-        rc = token_source_get(request->config, request->access, &how, &answer.token, err);
+        rc = token_source_unavailable(
+            token_source_get(request->config, request->access, &how, &answer.token, err), err);
     if (rc == RC_OK)
         *ret_answer = answer;
     forge_token_wipe(&answer.token);

@@ -6,7 +6,7 @@
 const char *const migration_shepherds[] = {
     /* How far drover has come with a pull request: core/pr/shepherd.h. */
     "CREATE TABLE shepherds ("
-    " pull_request_id {text} NOT NULL PRIMARY KEY REFERENCES pull_requests (id),"
+    " pull_request_id {text} NOT NULL PRIMARY KEY,"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
     " state {text} NOT NULL,"
     " reason {text},"

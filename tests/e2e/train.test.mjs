@@ -1,5 +1,5 @@
-// train.test.mjs - the merge train on the local forge: what is good lands, what is bad is named, and
-// the target is green at every commit, whoever is killed meanwhile.
+// train.test.mjs - the merge train on the local forge: what is good lands, what is bad is named,
+// and the target is green at every commit, whoever is killed meanwhile.
 //
 // A pull request adds parts/NAME.  The check of the train wants no part whose name begins with bad,
 // which the checks of runs do not look for: it is bad only where it lands.
@@ -17,7 +17,11 @@ import { until } from './lib/wait.mjs';
 
 const FAULTS_BIN = process.env.DROVER_FAULTS_BIN;
 const FILES = {
-    'whole.sh': 'if [ -d parts ] && ls parts | grep "^bad"; then echo "FAIL: a bad part"; exit 1; fi\n',
+    'whole.sh': `if [ -d parts ] && ls parts | grep '^bad'; then
+    echo 'FAIL: a bad part'
+    exit 1
+fi
+`,
     'shared.txt': 'one\ntwo\nthree\n',
 };
 // "part NAME" adds a part; "shared WORD" changes a line that others change, too.

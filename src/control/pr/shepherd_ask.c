@@ -2,7 +2,7 @@
  * shepherd_ask.c - what people are asked about a pull request, and what they have decided.
  *
  *   merge      is this head to be merged?   approved: it is; rejected: drover leaves it alone
- *   shepherd   how to go on?                approved: once more, with new budgets; rejected: as above
+ *   shepherd   how to go on?                approved: once more, with new budgets; or as above
  *   rule       is this a rule for later     approved: it stands in the prompts of later runs
  *              runs?                        (control/admit/decide.c)
  *
@@ -53,7 +53,7 @@ static enum rc insert(struct context *ctx, struct shepherding *it, struct approv
 enum rc shepherd_ask(struct context *ctx, struct shepherding *it, const char *kind,
                      const char *reason)
 {
-    CLEANUP(buf_release) struct buf detail;
+    CLEANUP(buf_release) struct buf detail = {0};
     enum rc rc = shepherd_take_back(ctx, it); /* One question at a time. */
     if (rc != RC_OK)
         return rc;

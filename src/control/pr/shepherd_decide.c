@@ -1,5 +1,5 @@
 /*
- * shepherd_decide.c - what is known beside the view, the decision, and the acts that follow from it.
+ * shepherd_decide.c - what is known beside the view, the decision, and the acts that follow.
  */
 #include "base/log.h"
 #include "control/admit/decide.h"

@@ -29,7 +29,7 @@ struct shepherding {
     bool merge_asked;           /* About this head. */
     bool person_asked;
 };
-/* RC_NOT_FOUND: there is no such pull request.  For CLEANUP: shepherding_release; start from {0}. */
+/* RC_NOT_FOUND: there is no such pull request.  Start from {0}; CLEANUP(shepherding_release). */
 MUST_USE enum rc shepherding_load(struct context *ctx, const struct id *pull_request_id,
                                   struct shepherding *ret);
 MUST_USE enum rc shepherding_save(struct context *ctx, struct shepherding *it);

@@ -224,8 +224,8 @@ static enum rc stop_task(struct context *ctx, const struct id *task_id, const ch
     return stop_run(ctx, &flow, &request, &stopping);
 }
 
-/* A rebase that is under way is left to itself: it pushes only onto the head that it began with, and
-   its report is not waited for any more. */
+/* A rebase that is under way is left to itself: it pushes only onto the head that it began with,
+   and its report is not waited for any more. */
 enum rc shepherd_stop_work(struct context *ctx, struct shepherding *it, const char *reason)
 {
     enum rc rc = RC_OK;

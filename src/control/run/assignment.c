@@ -6,7 +6,6 @@
 #include "control/run/questions.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
-#include "core/text/prose.h"
 #include "forge/git.h"
 #include "store/pull_requests.h"
 #include <string.h>
@@ -65,24 +64,13 @@ static struct shape find_shape(struct context *ctx, struct flow *flow,
     return shape;
 }
 
-/* A task that is nothing but its issue has the title of that. */
-static const char *title_of(const struct task_row *task, struct arena *arena)
-{
-    CLEANUP(js_freep) struct js *origin = NULL;
-    if (text_empty(task->description) && task->origin.len > 0 &&
-        js_parse(task->origin.at, task->origin.len, &origin, NULL) == RC_OK &&
-        !text_empty(js_get_str(origin, "title", "")))
-        return prose_line(arena, js_get_str(origin, "title", ""), TASK_TITLE_MAX);
-    return task_title(task->description, task->issue_number, arena);
-}
-
 static void write_task(struct jw *jw, const struct flow *flow, struct arena *arena)
 {
     const struct task_row *task = &flow->task;
     jw_kstr(jw, "taskId", task->id.text);
     jw_kstr(jw, "repository", task->repository);
     jw_kstr(jw, "targetBranch", task->target_branch);
-    jw_kstr(jw, "title", title_of(task, arena));
+    jw_kstr(jw, "title", flow_title(task, arena));
     jw_kstr(jw, "description", task->description);
     if (task->issue_number > 0)
         jw_kint(jw, "issueNumber", task->issue_number);

@@ -4,7 +4,7 @@
 #include "control/run/assignment.h"
 #include "control/run/memories.h"
 #include "control/run/questions.h"
-#include "control/run/results.h"
+#include "control/run/run_clock.h"
 #include "control/run/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"

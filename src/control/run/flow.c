@@ -117,6 +117,16 @@ enum rc flow_save(struct context *ctx, struct flow *flow)
     return tasks_save(ctx->db, &flow->task, ctx->err);
 }
 
+const char *flow_title(const struct task_row *task, struct arena *arena)
+{
+    CLEANUP(js_freep) struct js *origin = NULL;
+    if (text_empty(task->description) && task->origin.len > 0 &&
+        js_parse(task->origin.at, task->origin.len, &origin, NULL) == RC_OK &&
+        !text_empty(js_get_str(origin, "title", "")))
+        return prose_line(arena, js_get_str(origin, "title", ""), TASK_TITLE_MAX);
+    return task_title(task->description, task->issue_number, arena);
+}
+
 /* Rooms above this one that follow runs, and channels that people listen to. */
 static enum rc tell(struct context *ctx, const struct flow *flow, const struct event *event)
 {

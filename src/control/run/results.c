@@ -388,7 +388,7 @@ enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js
         .branch = flow->run.branch,
         .target_branch = flow->task.target_branch,
         .url = url,
-        .title = task_title(flow->task.description, flow->task.issue_number, ctx->arena),
+        .title = flow_title(&flow->task, ctx->arena),
         .status = "open",
         .draft = js_get_bool(result, "draft", true),
         .head_commit = keep(ctx, result, "headCommit"),

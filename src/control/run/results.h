@@ -7,8 +7,6 @@
 #include "control/run/result_facts.h"
 #include "core/step_kind.h"
 
-#define TIMER_SHEPHERD "shepherd" /* Of a pull request: control/pr/shepherd.h looks at it. */
-
 MUST_USE enum rc result_link_artifacts(struct context *ctx, struct flow *flow,
                                        const struct js *result);
 

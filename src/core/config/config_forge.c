@@ -5,6 +5,7 @@
  *   api:   base of its API, where that does not follow from the address
  *   credentials: {forge: NAME} or {app: {id, keyFile, installation}}
  *                {reviewer: NAME} or {reviewerApp: {...}}: the identity that reviews
+ *                {agent: NAME}: to read, for the git of agents
  *
  * Names are variables of the environment; a key file is one of the server's machine.
  */
@@ -75,6 +76,7 @@ enum rc config_decode_credentials(struct decoder *decoder, const struct js *obje
     fields_open(&fields, object, "credentials", decoder->err);
     config_variable(&fields, "forge", &config->forge_credential);
     config_variable(&fields, "reviewer", &config->reviewer_credential);
+    config_variable(&fields, "agent", &config->agent_credential);
     fields_object(&fields, "app", FIELD_OPTIONAL, &app);
     fields_object(&fields, "reviewerApp", FIELD_OPTIONAL, &reviewer_app);
     bool github = text_same(config->forge, "github");

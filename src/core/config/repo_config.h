@@ -186,6 +186,7 @@ struct repo_config {
     const char *default_branch;
     const char *forge_credential;    /* `credentials: {forge: NAME}`, or NULL */
     const char *reviewer_credential; /* `credentials: {reviewer: NAME}`, or NULL */
+    const char *agent_credential;    /* `credentials: {agent: NAME}`: read only; or NULL */
     struct app_config app, reviewer_app;
     struct {
         const char *labels[CONFIG_PR_NAMES_MAX + 1];

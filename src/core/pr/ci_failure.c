@@ -233,7 +233,7 @@ static const char *metadata_sign(const struct ci_evidence *evidence, struct str 
     return first_word(log, words);
 }
 
-/* Of the machines that run checks, and of what they reach. */
+/* Of the machines that run checks: certain, whatever else the log has. */
 static const char *const machine_words[] = {
     "The runner has received a shutdown signal",
     "lost communication with the server",
@@ -241,6 +241,11 @@ static const char *const machine_words[] = {
     "The job was not acquired by Runner",
     "No space left on device",
     "no space left on device",
+    "Cannot connect to the Docker daemon",
+    NULL,
+};
+/* Of what they reach: a test may print them as well. */
+static const char *const network_words[] = {
     "Failed to download action",
     "Unable to download actions",
     "You have reached your pull rate limit",
@@ -254,7 +259,6 @@ static const char *const machine_words[] = {
     "Connection reset by peer",
     "ECONNRESET",
     "net/http: request canceled while waiting for connection",
-    "Cannot connect to the Docker daemon",
     "error: RPC failed",
     "fatal: unable to access",
     "The requested image's platform",
@@ -332,6 +336,9 @@ static const char *machine_sign(const struct ci_evidence *evidence, struct str l
     if (evidence->check->state == CHECK_CANCELLED)
         return "it was cancelled";
     const char *sign = first_word(log, machine_words);
+    if (sign != NULL)
+        return quoted(arena, "its log has", sign);
+    sign = first_word(log, network_words);
     bool tested = category == FAILURE_TEST_FAILURE || category == FAILURE_COMPILE_ERROR ||
                   category == FAILURE_LINT_FAILURE;
     if (sign != NULL && !tested)

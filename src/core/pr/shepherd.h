@@ -3,8 +3,8 @@
  *
  *   open -> checks -> review -> mergeable -> merging -> merged
  *
- * and from each of these but the last: failing, changes_requested, conflicting, stale, blocked, from
- * which it returns to open; and closed.  The diagram and the table of moves stand in shepherd.c.
+ * and from each of these but the last: failing, changes_requested, conflicting, stale, blocked,
+ * from which it returns to open; and closed.  The diagram and the table of moves stand in shepherd.c.
  *
  * The forge is the truth: a look at it gives facts (shepherd_facts.h), and the facts say where the
  * pull request belongs.  So a look that is lost, late or repeated does no harm.
@@ -12,8 +12,8 @@
  * Invariants, which shepherd_check asserts for one decision and a test for all of them:
  *   1. Nothing leaves merged or closed.
  *   2. Every decision in another state acts, or waits for a time, or waits for a person.
- *   3. What costs (rerun, repair, rebase, verify) is done only while its budget lasts, and only when
- *      nothing of the kind is under way.
+ *   3. What costs (rerun, repair, rebase, verify) is done only while its budget lasts, and only
+ *      when nothing of the kind is under way.
  *   4. Only a head with a certificate, which nothing speaks against, is merged.
  */
 #ifndef CORE_PR_SHEPHERD_H

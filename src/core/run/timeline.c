@@ -566,6 +566,7 @@ static const struct description tellings[] = {
     {EV_ISSUE_COMMENTED, NULL, describe_issue, "commented", false, false},
     {EV_ISSUE_CLOSED, NULL, describe_issue, "closed", false, false},
     {EV_ISSUE_REOPENED, NULL, describe_issue, "reopened", false, false},
+    {EV_ISSUE_LABELLED, NULL, describe_issue, "labelled", false, false},
     {EV_ISSUE_DECIDED, NULL, describe_decided, "looked at", false, false},
     {EV_TRAIN_ENTERED, pull_request, describe_car, "entered the train of", false, false},
     {EV_TRAIN_TESTED, pull_request, describe_tested, "as it would land on", false, false},

@@ -6,6 +6,8 @@
 #include "core/event_types.h"
 #include "core/run/prompt.h"
 #include "core/run/said.h"
+#include "forge/token_source.h"
+#include "net/git_credential.h"
 #include "work/agent/attempt.h"
 #include "work/job/account_env.h"
 #include "work/job/attachments.h"
@@ -275,6 +277,22 @@ static enum rc get_token(struct attempt *attempt, struct err *err)
     return rc;
 }
 
+/* The agent's git asks for a credential of its repository, and of no other host. */
+static void set_git_helper(struct childenv *env, struct arena *arena,
+                           const struct repo_config *config)
+{
+    const char *scope = git_login_scope(config->url, arena);
+    if (scope == NULL || !token_source_for_agents(config))
+        return;
+    childenv_set(env, arena, "GIT_CONFIG_COUNT", "2");
+    childenv_set(env, arena, "GIT_CONFIG_KEY_0",
+                 arena_printf(arena, "credential.%s.helper", scope));
+    childenv_set(env, arena, "GIT_CONFIG_VALUE_0", "!drover credential");
+    childenv_set(env, arena, "GIT_CONFIG_KEY_1",
+                 arena_printf(arena, "credential.%s.useHttpPath", scope));
+    childenv_set(env, arena, "GIT_CONFIG_VALUE_1", "true");
+}
+
 static enum rc make_env(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
@@ -303,6 +321,7 @@ static enum rc make_env(struct attempt *attempt, struct err *err)
     childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
     if (attempt->socket != NULL)
         childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
+    set_git_helper(env, arena, &step->input.config);
     return RC_OK;
 }
 

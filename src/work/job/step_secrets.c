@@ -58,6 +58,7 @@ void repo_secrets(const struct repo_config *config, struct arena *arena, struct 
         add_entry(secrets, config->agent.env[i], arena);
     add_variable(secrets, config->forge_credential);
     add_variable(secrets, config->reviewer_credential);
+    add_variable(secrets, config->agent_credential);
     add_variable(secrets, config->agent.remote.credential);
     for (size_t i = 0; i < config->judge_count; i++)
         add_variable(secrets, config->judges[i].model.credential);

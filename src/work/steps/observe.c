@@ -203,7 +203,7 @@ static enum rc put_fault(struct observing *observing, const char **ret_sha256, s
         }
     }
     size_t fit = prose_fit(buf_text(&text), text.len, FAULT_BYTES_MAX - 1);
-    return step_put(observing->step, "fault", "checks.md", (struct str){buf_text(&text), fit},
+    return step_put(observing->step, "report", "checks.md", (struct str){buf_text(&text), fit},
                     ret_sha256, err);
 }
 
@@ -217,7 +217,8 @@ static enum rc put_view(struct observing *observing, const char **ret_sha256, st
         return err_set(err, RC_TOO_LARGE, "VIEW_TOO_LARGE",
                        "What the forge shows of the pull request has more than %d bytes.",
                        VIEW_BYTES_MAX);
-    return step_put(observing->step, "view", "pull-request.json", buf_str(&text), ret_sha256, err);
+    return step_put(observing->step, "report", "pull-request.json", buf_str(&text), ret_sha256,
+                    err);
 }
 
 static void write_failures(const struct observing *observing, struct jw *jw)

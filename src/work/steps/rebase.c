@@ -198,9 +198,20 @@ static enum rc rebase(struct rebasing *rebasing, struct err *err)
     return rc;
 }
 
+/* Those of the run that opened the pull request keep their names. */
+static void name_artifacts(const struct rebasing *rebasing)
+{
+    struct step *step = rebasing->step;
+    const char *of = rebasing->made != NULL ? rebasing->made : rebasing->head;
+    for (size_t i = 0; i < step->artifact_count; i++)
+        step->artifacts[i].name = arena_printf(step->arena, "%.12s-%s", of,
+                                               step->artifacts[i].name);
+}
+
 static void write_result(const struct rebasing *rebasing)
 {
     struct step *step = rebasing->step;
+    name_artifacts(rebasing);
     bool verified = strcmp(rebasing->outcome, "verified") == 0;
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');

@@ -168,14 +168,14 @@ static enum rc update_mirror(struct step *step, struct err *err)
     struct err why = {0};
     enum rc rc = mirror_is_suspect(step) ? mirror_check(step, &replaced, err) : RC_OK;
     if (rc == RC_OK)
-        rc = mirror_fetch_begins(step, err);
+        rc = mirror_change_begins(step->mirror, err);
     if (rc == RC_OK)
         rc = make_and_fetch(step, err);
     if (rc == RC_IO && !replaced && origin_answers(step) &&
         mirror_check(step, &replaced, &why) == RC_OK && replaced)
         rc = make_and_fetch(step, err);
     if (rc == RC_OK)
-        rc = mirror_fetch_ends(step, err);
+        rc = mirror_change_ends(step->mirror, err);
     if (rc == RC_OK && replaced)
         mirror_keep_snapshots(step);
     return rc == RC_IO || rc == RC_UNAUTHORIZED ? fail_fetch(step, rc, err) : rc;
