@@ -59,7 +59,7 @@ struct sync_question {
 MUST_USE enum rc syncs_find(struct db *db, const struct sync_question *question,
                             struct arena *arena, struct sync_row **ret_rows, size_t *ret_count,
                             struct err *err);
-/* Names of the variables with secrets of a forge's webhooks, each once, at most SYNCS_SECRETS_MAX. */
+/* Names of the variables with secrets of a forge's webhooks, each once; SYNCS_SECRETS_MAX. */
 enum { SYNCS_SECRETS_MAX = 16 };
 MUST_USE enum rc syncs_secrets(struct db *db, const char *forge, struct arena *arena,
                                const char ***ret_names, size_t *ret_count, struct err *err);

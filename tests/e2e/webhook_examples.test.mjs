@@ -1,5 +1,5 @@
-// Every example of a delivery that GitHub publishes (@octokit/webhooks-examples) is taken, or
-// refused with a reason.  HUB_CONTRACT_DIR is where tests/hub/contract/install has put the packages.
+// Every example of a delivery that GitHub publishes (@octokit/webhooks-examples) is taken.
+// HUB_CONTRACT_DIR is where tests/hub/contract/install has put the packages.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
