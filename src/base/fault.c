@@ -51,6 +51,9 @@ static const struct {
     {"attend.acted", true, true},
     {"observe.read", true, true},
     {"rebase.verify", true, true},
+    {"comment.write", true, true},
+    {"comment.written", true, true},
+    {"comment.close", true, true},
     /* clang-format on */
 };
 

@@ -82,7 +82,8 @@ describe('the shepherd', { concurrency: 2 }, () => {
     });
 
     it('has its train merge what is ready', async () => {
-        const repo = await server.repository('acme/train', fixes, { shepherd: SHEPHERD });
+        const repo = await server.repository('acme/train',
+            `date +%N >note.txt\n${fixes}`, { shepherd: SHEPHERD });
         const runs = [];
         for (let i = 0; i < 2; i++) {
             const { runId } = await server.submit(repo.name,

@@ -416,10 +416,10 @@ START_TEST(a_push_that_drover_makes_itself_is_not_taken_for_that_of_another)
     lab_finish(&lab, &job, arena_printf(&lab.arena, "{\"baseCommit\":\"%s\"}", head));
     for (size_t i = 0; i < COUNT_OF(way); i++)
         lab_step(&lab, way[i].step, way[i].result);
-    job = lab_take(&lab, "publish");
     head = honest_commit("h2", &lab.arena);
     seen = view(); /* The forge shows the push before the worker reports it. */
     look_at(&seen, NULL);
+    job = lab_take(&lab, "publish");
     ck_assert_str_eq(shepherd().work, "repair");
     ck_assert_int_eq(lab_run(&lab, &repair_id).stop, RUN_STOP_NONE);
     lab_finish(&lab, &job,
