@@ -148,12 +148,13 @@ static bool redirect_of(const struct exchange *x, struct rest_place *ret_place)
     return true;
 }
 
-/* A renamed repository: the same request to another path.  307 and 308 keep method and body. */
+/* A renamed repository: the same request to another path.  GitHub wants it verbatim, also after 301
+   and 302; nothing has been done by then.  Only 303 means another method. */
 static bool redirected_here(struct exchange *x)
 {
     struct rest_place place;
     int status = http_head_status(&x->head);
-    bool keeps = status == 307 || status == 308 || text_same(x->request->method, "GET");
+    bool keeps = status != 303 || text_same(x->request->method, "GET");
     if (x->redirected || !keeps || !redirect_of(x, &place) ||
         !text_same(place.server, x->base.server))
         return false;

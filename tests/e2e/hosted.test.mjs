@@ -219,7 +219,8 @@ git ls-remote "$OTHER_URL" > other.txt 2>&1 && echo reached >> other.txt
         await server.startAgain();
         const other = hub.repo('acme/other', { files: { a: 'b\n' } });
         const repo = hub.repo('acme/agent', { files: { 'answer.txt': '41\n',
-            'test.sh': 'grep -qx 42 answer.txt\n' }, collaborators: { reader: 'read' } });
+            'test.sh': 'grep -qx 42 answer.txt\n' },
+            collaborators: { reader: 'read', 'drover-bot': 'write' } });
         const agent = AGENT + fixes;
         await onboard(stage, 'acme/agent', agent, { hook: false,
             credentials: { forge: 'HUB_TOKEN', agent: 'AGENT_TOKEN' },
