@@ -56,7 +56,7 @@ _drover_value() {
         ;;
     --queues)
         _drover_reply "$2" -W "prepare hydrate plan agent collect custom verify judge publish \
-unpublish clean notify sync" ;;
+unpublish clean notify issue comment train sync observe attend rebase" ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
@@ -70,6 +70,7 @@ unpublish clean notify sync" ;;
         runs) _drover_reply "$2" -W "$runs" ;;
         sagas) _drover_reply "$2" -W 'running compensating completed compensated stuck' ;;
         prs) _drover_reply "$2" -W 'open merged closed' ;;
+        webhooks) _drover_reply "$2" -W 'applied ignored invalid lost' ;;
         esac
         ;;
     --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | \

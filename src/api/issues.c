@@ -3,7 +3,7 @@
  *
  * All of it runs on a pool thread: the forge answers from a disk or from another machine.
  */
-#include "control/run/issues.h"
+#include "control/pr/issues.h"
 #include "api/listing.h"
 #include "api/repo_access.h"
 #include "api/routes.h"
@@ -54,6 +54,7 @@ static void answer_issue(struct call *call, int status, const struct repo_access
     jw_begin(&jw, '[');
     for (int64_t i = 0; issue->comments != NULL && i < issue->comment_count; i++) {
         jw_begin(&jw, '{');
+        jw_kint(&jw, "id", issue->comments[i].id);
         jw_kstr(&jw, "author", issue->comments[i].author);
         jw_kstr(&jw, "body", issue->comments[i].body);
         jw_ktime(&jw, "createdAt", issue->comments[i].created_us);
@@ -264,4 +265,91 @@ enum rc api_issue_reopen(struct call *call, struct db *db, struct err *err)
     struct saying saying = {words_of(call), EV_ISSUE_REOPENED, 200};
     saying.words.state = "open";
     return say(call, db, &saying, err);
+}
+
+/* ---- Labels ---- */
+
+static bool holds(const struct js *list, const char *word)
+{
+    for (size_t i = 0; i < js_count(list); i++)
+        if (text_same(js_str(js_at(list, i), ""), word))
+            return true;
+    return false;
+}
+
+/* The labels of the issue without those that are removed, and with those that are added. */
+static struct str new_labels(struct str labels, const struct js *add, const struct js *remove,
+                             struct arena *arena)
+{
+    CLEANUP(js_freep) struct js *there = NULL;
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, ISSUE_LABELS_MAX * 2 * ISSUE_LABEL_MAX * 6);
+    struct jw jw = jw_to(&text);
+    jw_begin(&jw, '[');
+    if (js_parse(labels.at, labels.len, &there, NULL) == RC_OK) {
+        for (size_t i = 0; i < js_count(there); i++)
+            if (!holds(remove, js_str(js_at(there, i), "")))
+                jw_str(&jw, js_str(js_at(there, i), ""));
+    }
+    for (size_t i = 0; i < js_count(add); i++)
+        if (!holds(there, js_str(js_at(add, i), "")))
+            jw_str(&jw, js_str(js_at(add, i), ""));
+    jw_end(&jw, ']');
+    return str_of(arena_strdup(arena, buf_text(&text)));
+}
+
+static enum rc set_labels(struct call *call, struct repo_access *repo_access,
+                          const struct issue_ops *ops, struct issue *issue, const struct js *tree,
+                          struct err *err)
+{
+    const char *url = repo_access->config->url;
+    struct forge_call *forge = &repo_access->forge;
+    struct issue_words words = words_of(call);
+    enum rc rc = ops->get(forge, url, issue->number, &call->http.arena, issue, err);
+    if (rc != RC_OK)
+        return rc;
+    words.body = NULL;
+    words.labels = new_labels(issue->labels, js_get(tree, "add"), js_get(tree, "remove"),
+                              &call->http.arena);
+    return ops->change(forge, url, issue->number, &words, &call->http.arena, issue, err);
+}
+
+enum rc api_issue_label(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
+    CLEANUP(js_freep) struct js *tree = NULL;
+    const struct field_text each = {1, ISSUE_LABEL_MAX};
+    const struct js *add = NULL, *remove = NULL;
+    const struct issue_ops *ops = NULL;
+    const char *name = NULL;
+    struct issue issue = {0};
+    struct fields fields;
+    enum rc rc = read_number(call, &issue.number, err);
+    if (rc == RC_OK)
+        rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    fields_open(&fields, tree, "", err);
+    fields_string(&fields, "repository", FIELD_REQUIRED,
+                  &(struct field_text){1, REPOSITORY_NAME_MAX}, &name);
+    fields_strings(&fields, "add", FIELD_OPTIONAL, ISSUE_LABELS_MAX, &each, &add);
+    fields_strings(&fields, "remove", FIELD_OPTIONAL, ISSUE_LABELS_MAX, &each, &remove);
+    if (add == NULL && remove == NULL)
+        fields_fail(&fields, "add", "give labels to add, to remove, or both");
+    rc = fields_close(&fields);
+    if (rc == RC_OK)
+        rc = open_issues(call, db, name, &repo_access, &ops, err);
+    if (rc == RC_OK && !text_same(repo_access.config->forge, "local"))
+        rc = err_set(err, RC_INVALID, "LABELS_AT_FORGE",
+                     "labels of this repository are changed at its forge, %s",
+                     repo_access.config->forge);
+    if (rc == RC_OK)
+        rc = set_labels(call, &repo_access, ops, &issue, tree, err);
+    if (rc != RC_OK)
+        return rc;
+    post_event(call, &repo_access, &issue, EV_ISSUE_LABELLED);
+    answer_issue(call, 200, &repo_access, &issue);
+    return RC_OK;
 }

@@ -9,6 +9,7 @@
 #include "forge/forge.h"
 #include "store/patches.h"
 #include "store/runs.h"
+#include "store/shepherds.h"
 
 enum { REPOSITORY_NAME_MAX = 200 };
 
@@ -122,19 +123,43 @@ enum rc api_pull_request_get(struct call *call, struct db *db, struct err *err)
     enum rc rc = find_pull_request(call, db, &row, err);
     if (rc != RC_OK)
         return rc;
+    struct shepherd_row shepherd;
+    rc = shepherds_get(db, &row.id, &call->http.arena, &shepherd, err);
+    bool followed = rc == RC_OK;
+    if (rc == RC_NOT_FOUND)
+        err_clear(err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
     struct jw jw = call_answer(call, 200);
-    shape_pull_request(&jw, &row);
+    shape_followed(&jw, &row, followed ? &shepherd : NULL);
     return RC_OK;
 }
 
-/* The tree of the base with the run's latest patch applied; NULL: it has none. */
-static enum rc find_tree(struct call *call, struct db *db, const struct id *run_id,
+/* Has a repair, a rebase or a person given it another head than its run has published? */
+static enum rc has_moved(struct call *call, struct db *db, const struct pull_request_row *pr,
+                         const struct run_row *run, bool *ret_moved, struct err *err)
+{
+    struct shepherd_row shepherd;
+    enum rc rc = shepherds_get(db, &pr->id, &call->http.arena, &shepherd, err);
+    *ret_moved = rc == RC_OK && shepherd.certified && shepherd.certificate_sha256 != NULL &&
+                 !text_same(shepherd.certificate_sha256, run->certificate_sha256);
+    if (rc == RC_NOT_FOUND)
+        err_clear(err);
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
+/* The tree of the base with the run's latest patch applied; NULL: it has none, or was verified with
+   another head since. */
+static enum rc find_tree(struct call *call, struct db *db, const struct pull_request_row *pr,
                          const char **ret_tree, struct err *err)
 {
     struct run_row run;
     struct patch_row patch;
-    enum rc rc = runs_get(db, run_id, &call->http.arena, &run, err);
-    if (rc != RC_OK || id_is_none(&run.patch_id))
+    bool moved = false;
+    enum rc rc = runs_get(db, &pr->run_id, &call->http.arena, &run, err);
+    if (rc == RC_OK)
+        rc = has_moved(call, db, pr, &run, &moved, err);
+    if (rc != RC_OK || moved || id_is_none(&run.patch_id))
         return rc;
     rc = patches_get(db, &run.patch_id, &call->http.arena, &patch, err);
     if (rc == RC_OK)
@@ -150,7 +175,7 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
     const char *tree = NULL;
     enum rc rc = repo_access_open_id(call, db, &row->repository_id, &repo_access, err);
     if (rc == RC_OK)
-        rc = find_tree(call, db, &row->run_id, &tree, err);
+        rc = find_tree(call, db, row, &tree, err);
     if (rc != RC_OK)
         return rc;
     struct forge_merge merge = {

@@ -98,6 +98,10 @@ API_QUERY(api_issue_new);
 API_QUERY(api_issue_comment);
 API_QUERY(api_issue_close);
 API_QUERY(api_issue_reopen);
+API_QUERY(api_issue_label);
+
+/* intake.c */
+MUST_USE enum rc api_intake_list(struct call *call, struct db *db, struct err *err);
 
 /* memories.c */
 API_QUERY(api_memory_list);

@@ -6,6 +6,7 @@
 #include "base/js.h"
 #include "control/run/notify.h"
 #include "core/step_kind.h"
+#include "store/shepherds.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -53,6 +54,8 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "scope", task->scope, STR("[]"));
     key_json(jw, "labels", task->labels, STR("[]"));
     key_json(jw, "channel", task->channel, STR("{}"));
+    if (task->origin.len > 0)
+        jw_kraw(jw, "origin", task->origin);
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
     key_json(jw, "attachments", task->attachments, STR("[]"));
     jw_kstr(jw, "requestedBy", task->requested_by);
@@ -345,7 +348,7 @@ void shape_approval(struct jw *jw, const struct approval_row *approval)
     jw_end(jw, '}');
 }
 
-void shape_pull_request(struct jw *jw, const struct pull_request_row *row)
+static void open_pull_request(struct jw *jw, const struct pull_request_row *row)
 {
     jw_begin(jw, '{');
     key_id(jw, "id", &row->id);
@@ -364,6 +367,67 @@ void shape_pull_request(struct jw *jw, const struct pull_request_row *row)
     jw_ktime(jw, "createdAt", row->created_us);
     jw_ktime(jw, "updatedAt", row->updated_us);
     jw_ktime(jw, "mergedAt", row->merged_us);
+    jw_kstr(jw, "shepherdState", row->shepherd_state);
+}
+
+void shape_pull_request(struct jw *jw, const struct pull_request_row *row)
+{
+    open_pull_request(jw, row);
+    jw_end(jw, '}');
+}
+
+static void key_work(struct jw *jw, const struct shepherd_row *shepherd)
+{
+    jw_key(jw, "work");
+    if (shepherd->work == NULL) {
+        jw_null(jw);
+        return;
+    }
+    jw_begin(jw, '{');
+    jw_kstr(jw, "kind", shepherd->work);
+    jw_optstr(jw, "cause", shepherd->work_cause);
+    key_id(jw, text_same(shepherd->work, "repair") ? "taskId" : "jobId", &shepherd->work_id);
+    jw_kstr(jw, "head", shepherd->work_head);
+    jw_end(jw, '}');
+}
+
+static void key_shepherd(struct jw *jw, const struct shepherd_row *shepherd)
+{
+    jw_key(jw, "shepherd");
+    if (shepherd == NULL) {
+        jw_null(jw);
+        return;
+    }
+    bool fresh = shepherd->certified_head != NULL &&
+                 text_same(shepherd->certified_head, shepherd->head);
+    jw_begin(jw, '{');
+    jw_kstr(jw, "state", shepherd_state_name(shepherd->state));
+    jw_kstr(jw, "reason", shepherd->reason);
+    jw_kstr(jw, "head", shepherd->head);
+    jw_kstr(jw, "certificate", fresh ? shepherd->certificate_sha256 : NULL);
+    jw_kbool(jw, "verified", fresh && shepherd->certified);
+    jw_key(jw, "attempts");
+    jw_begin(jw, '{');
+    jw_kint(jw, "reruns", shepherd->reruns);
+    jw_kint(jw, "repairs", shepherd->repairs);
+    jw_kint(jw, "rebases", shepherd->rebases);
+    jw_kint(jw, "verifications", shepherd->verifies);
+    jw_end(jw, '}');
+    jw_kreal(jw, "costUsd", (double)shepherd->repair_microusd / 1e6);
+    key_work(jw, shepherd);
+    jw_kraw(jw, "failures", shepherd->failures.len > 0 ? shepherd->failures : STR("[]"));
+    key_id(jw, "approvalId", &shepherd->approval_id);
+    jw_kbool(jw, "stopped", shepherd->stopped);
+    jw_ktime(jw, "lookedAt", shepherd->looked_us);
+    jw_ktime(jw, "endedAt", shepherd->ended_us);
+    jw_end(jw, '}');
+}
+
+void shape_followed(struct jw *jw, const struct pull_request_row *row,
+                    const struct shepherd_row *shepherd)
+{
+    open_pull_request(jw, row);
+    key_shepherd(jw, shepherd);
     jw_end(jw, '}');
 }
 

@@ -2,6 +2,7 @@
  * system.c - the server about itself: health, version, metrics, doctor; jobs as they are.
  */
 #include "api/doctor_forge.h"
+#include "api/doctor_syncs.h"
 #include "api/listing.h"
 #include "api/metrics.h"
 #include "api/origins.h"
@@ -99,6 +100,8 @@ enum rc api_doctor(struct call *call, struct db *db, struct err *err)
     if (rc != RC_OK)
         return rc;
     rc = doctor_forge_add(call, db, &report, err);
+    if (rc == RC_OK)
+        rc = doctor_syncs_add(call, db, &report, err);
     if (rc != RC_OK)
         return rc;
     const struct doctor_check strays = origins_check(origins, arena);

@@ -4,14 +4,13 @@
  * There is no token.  Before the signature is known to be right nothing is stored and no tree is
  * built: the repository is read from the bytes, and its secrets are tried, the new one and the one
  * before it.  A repository that is not known and a wrong signature take the same way to the same
- * answer.  Then the payload is stored, and one command records it and looks at what it is about:
- * the forge has its 202 after one commit.
+ * answer, in the same time.  Then the payload is stored, and one command records it and looks at
+ * what it is about: the forge has its 202 after one commit.
  */
 #include "api/webhooks.h"
 #include "api/routes.h"
 #include "base/js_peek.h"
 #include "control/pr/receive.h"
-#include "core/config/repo_document.h"
 #include "forge/deliveries.h"
 #include "forge/forge.h"
 #include "store/syncs.h"
@@ -19,8 +18,9 @@
 #include <string.h>
 
 enum {
-    FORM_BYTES_MAX = 1024 * 1024, /* It is decoded in memory before its signature is checked. */
-    VALUES_MAX = 1000 * 1000,     /* Of the JSON: a tree costs many times its text. */
+    FORM_BYTES_MAX = 1024 * 1024,    /* It is decoded in memory before its signature is checked. */
+    GENERAL_BYTES_MAX = 1024 * 1024, /* Of one that names no repository: many secrets are tried. */
+    VALUES_MAX = 1000 * 1000,        /* Of the JSON: a tree costs many times its text. */
 };
 #define PAYLOAD_FIELD "payload="
 
@@ -42,14 +42,14 @@ static enum rc check_head(const struct webhook_head *webhook, struct err *err)
 {
     const struct delivery_headers *names = &webhook->forge->deliveries->headers;
     const struct delivery_head *head = &webhook->head;
-    if (text_empty(head->event))
+    if (head->event == NULL || head->event[0] == '\0')
         return err_set(err, RC_MALFORMED, "MISSING_HEADER",
                        "a delivery of %s has the header %s: is this address the payload URL of a "
                        "webhook?",
                        webhook->forge->name, names->event);
     if (strlen(head->event) > DELIVERY_EVENT_MAX ||
         (head->id != NULL && strlen(head->id) > DELIVERY_ID_MAX))
-        return err_set(err, RC_MALFORMED, "INVALID_HEADER",
+        return err_set(err, RC_MALFORMED, "MALFORMED_HEADER",
                        "the header %s or %s is longer than any that %s sends", names->event,
                        names->id, webhook->forge->name);
     return RC_OK;
@@ -119,71 +119,66 @@ static enum rc parse(struct str json, struct js **ret_tree, struct err *err)
 
 /* ---- whose it is ---- */
 
-/* Is it signed with what this variable of the server holds? */
-static bool signed_with(const struct webhook_head *webhook, const char *variable, struct str body)
-{
-    const char *secret = variable != NULL ? getenv(variable) : NULL;
-    return !text_empty(secret) && webhook->head.signature != NULL &&
-           webhook->forge->deliveries->signed_with(secret, webhook->head.signature, body);
-}
-
-static enum rc signed_for(struct call *call, struct db *db, const struct sync_row *sync,
-                          bool *ret_signed, struct err *err)
-{
-    CLEANUP(js_freep) struct js *document = NULL;
-    struct arena *arena = &call->http.arena;
-    struct repository_row repository;
-    struct repo_config *config = arena_alloc(arena, sizeof *config);
-    *ret_signed = false;
-    enum rc rc = repositories_get(db, &sync->repository_id, arena, &repository, err);
-    if (rc != RC_OK || repository.removed)
-        return rc;
-    const struct repo_layers layers = {.platform = call->api->defaults,
-                                       .repository = repository.config};
-    struct err broken = {0};
-    if (repo_layers_decode(&layers, arena, &document, config, &broken) != RC_OK)
-        return RC_OK;
-    struct str body = http_body(&call->http);
-    bool now = signed_with(call->webhook, config->webhook.secret, body);
-    bool before = signed_with(call->webhook, config->webhook.old_secret, body);
-    *ret_signed = now || before;
-    return RC_OK;
-}
-
-/* One way for all refusals: a hash of the body is made also when there is no secret to try. */
-static enum rc refuse(struct call *call, struct err *err)
+/* Is it signed with what this variable of the server holds?  Without one the same is worked out. */
+static bool signed_with(const struct call *call, const char *variable, struct str body)
 {
     const struct webhook_head *webhook = call->webhook;
-    (void)webhook->forge->deliveries->signed_with(
-        "no secret", webhook->head.signature != NULL ? webhook->head.signature : "",
-        http_body(&call->http));
+    const char *secret = variable != NULL ? getenv(variable) : NULL;
+    bool has = !text_empty(secret) && webhook->head.signature != NULL;
+    bool same = webhook->forge->deliveries->signed_with(
+        has ? secret : "no secret", webhook->head.signature != NULL ? webhook->head.signature : "",
+        body);
+    return has && same;
+}
+
+static enum rc refuse(struct err *err)
+{
     return err_set(err, RC_UNAUTHORIZED, "WEBHOOK_REFUSED",
                    "no repository here has a secret that this delivery is signed with: compare the "
                    "webhook's secret with webhook.secret of the repository's configuration, and "
                    "with that variable of the server");
 }
 
-static enum rc find_repository(struct call *call, struct db *db, struct str json, struct id *ret_id,
-                               struct err *err)
+/* A repository that is not known has a row without secrets: what is done is the same. */
+static enum rc find_repository(struct call *call, struct db *db, const struct forge_named *named,
+                               struct id *ret_id, struct err *err)
 {
-    struct forge_named named = {.id = "", .name = ""};
-    const char *forge = call->webhook->forge->name;
-    struct arena *arena = &call->http.arena;
+    static const struct sync_row unknown = {.secret = NULL};
+    struct str body = http_body(&call->http);
     struct sync_row *rows = NULL;
     size_t count = 0;
-    bool is_signed = false;
-    (void)forge_event_repository(forge, json, arena, &named);
     const struct sync_question question = {
-        .forge = forge, .provider_id = named.id, .full_name = named.name};
-    enum rc rc = syncs_find(db, &question, arena, &rows, &count, err);
-    for (size_t i = 0; rc == RC_OK && !is_signed && i < count; i++) {
-        rc = signed_for(call, db, &rows[i], &is_signed, err);
-        if (is_signed)
-            *ret_id = rows[i].repository_id;
-    }
+        .forge = call->webhook->forge->name, .provider_id = named->id, .full_name = named->name};
+    enum rc rc = syncs_find(db, &question, &call->http.arena, &rows, &count, err);
     if (rc != RC_OK)
         return rc;
-    return is_signed ? RC_OK : refuse(call, err);
+    for (size_t i = 0; i < count || i == 0; i++) {
+        const struct sync_row *row = i < count ? &rows[i] : &unknown;
+        bool now = signed_with(call, row->secret, body);
+        bool before = signed_with(call, row->old_secret, body);
+        if (now || before) {
+            *ret_id = row->repository_id;
+            return RC_OK;
+        }
+    }
+    return refuse(err);
+}
+
+/* Webhooks of an organization or an App also send what is about no repository, as the ping when they
+   are set up.  With a secret that some repository has it is taken, and there is nothing to record. */
+static enum rc check_general(struct call *call, struct db *db, struct err *err)
+{
+    struct str body = http_body(&call->http);
+    const char **names = NULL;
+    size_t count = 0;
+    bool is_signed = false;
+    if (body.len > GENERAL_BYTES_MAX)
+        return refuse(err);
+    enum rc rc = syncs_secrets(db, call->webhook->forge->name, &call->http.arena, &names, &count,
+                               err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        is_signed |= signed_with(call, names[i], body);
+    return rc == RC_OK && !is_signed ? refuse(err) : rc;
 }
 
 /* ---- the receipt ---- */
@@ -228,33 +223,58 @@ static enum rc receive(struct call *call, struct cmd_receive *cmd, struct err *e
     return rc;
 }
 
-static void answer(struct call *call, const struct cmd_receive *cmd)
+static void answer(struct call *call, const struct delivery_row *row, const char *status)
 {
     struct jw jw = call_answer(call, 202);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "id", cmd->row.id.text);
-    jw_kstr(&jw, "deliveryId", cmd->row.delivery_id);
-    jw_kstr(&jw, "event", cmd->row.event);
-    jw_kstr(&jw, "status", cmd->is_new ? cmd->row.status : "duplicate");
-    jw_optstr(&jw, "detail", cmd->row.detail);
+    jw_optstr(&jw, "id", row->id.text);
+    jw_kstr(&jw, "deliveryId", row->delivery_id);
+    jw_kstr(&jw, "event", row->event);
+    jw_kstr(&jw, "status", status);
+    jw_optstr(&jw, "detail", row->detail);
     jw_end(&jw, '}');
 }
 
-enum rc api_webhook(struct call *call, struct db *db, struct err *err)
+static enum rc take(struct call *call, struct db *db, struct str json,
+                    const struct forge_named *named, struct err *err)
 {
     struct cmd_receive *cmd = cmd_receive_new();
-    struct str json = {0};
     call_own(call, &cmd->base);
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = find_json(call, &json, err);
-    if (rc == RC_OK)
-        rc = find_repository(call, db, json, &cmd->repository_id, err);
+    enum rc rc = find_repository(call, db, named, &cmd->repository_id, err);
     if (rc == RC_OK)
         rc = parse(json, &cmd->base.tree, err);
     if (rc == RC_OK)
         rc = receive(call, cmd, err);
     if (rc == RC_OK)
-        answer(call, cmd);
+        answer(call, &cmd->row, cmd->is_new ? cmd->row.status : "duplicate");
     return rc;
+}
+
+static enum rc take_general(struct call *call, struct db *db, struct str json, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    enum rc rc = check_general(call, db, err);
+    if (rc == RC_OK)
+        rc = parse(json, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct delivery_row row = {.delivery_id = call->webhook->head.id,
+                                     .event = call->webhook->head.event,
+                                     .detail = "it is about no repository"};
+    answer(call, &row, DELIVERY_IGNORED);
+    return RC_OK;
+}
+
+enum rc api_webhook(struct call *call, struct db *db, struct err *err)
+{
+    struct forge_named named = {.id = "", .name = ""};
+    struct str json = {0};
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = find_json(call, &json, err);
+    if (rc != RC_OK)
+        return rc;
+    (void)forge_event_repository(call->webhook->forge->name, json, &call->http.arena, &named);
+    bool general = named.id[0] == '\0' && named.name[0] == '\0';
+    return general ? take_general(call, db, json, err) : take(call, db, json, &named, err);
 }

@@ -45,6 +45,7 @@ static const struct {
     {NULL, cli_snapshot_commands},
     {"Events and queues", cli_events_commands},
     {NULL, cli_sink_commands},
+    {NULL, cli_webhooks_commands},
     {NULL, cli_queue_commands},
     {NULL, cli_enqueue_commands},
     {NULL, cli_consume_commands},
@@ -442,8 +443,10 @@ static int find_and_run(struct cli *cli, size_t argc, char **argv)
         (void)snprintf(name, sizeof name, "%s %s", argv[0], second != NULL ? second : "");
         cli->command = cli_find(name);
         used = 2;
-        if (cli->command == NULL && (second == NULL || second[0] == '-')) {
-            cli->command = cli_find(argv[0]); /* Some, like accounts, are a command as well. */
+        if (cli->command == NULL) { /* Some, like accounts, are a command as well. */
+            const struct cli_command *alone = cli_find(argv[0]);
+            bool takes = alone != NULL && alone->words_max > 0;
+            cli->command = second == NULL || second[0] == '-' || takes ? alone : NULL;
             used = 1;
         }
         if (cli->command == NULL)

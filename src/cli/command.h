@@ -80,6 +80,7 @@ extern const struct cli_command cli_issue_commands[];
 extern const struct cli_command cli_memory_commands[];
 extern const struct cli_command cli_notify_commands[];
 extern const struct cli_command cli_sink_commands[];
+extern const struct cli_command cli_webhooks_commands[];
 extern const struct cli_command cli_queue_commands[];
 extern const struct cli_command cli_enqueue_commands[];
 extern const struct cli_command cli_consume_commands[];

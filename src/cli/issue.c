@@ -134,6 +134,25 @@ static int run_reopen(struct cli *cli)
     return set_state(cli, "/reopen", "is open");
 }
 
+static int run_label(struct cli *cli)
+{
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, BODY_BYTES_MAX);
+    int status = CLI_USAGE;
+    struct which which;
+    if (!args_has(&cli->args, "add") && !args_has(&cli->args, "remove"))
+        return cli_usage(cli, "--add LABEL or --remove LABEL is missing");
+    if (!read_which(cli, &which, &status))
+        return status;
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "repository", which.repository);
+    cli_write_list(cli, &jw, "add", "add");
+    cli_write_list(cli, &jw, "remove", "remove");
+    jw_end(&jw, '}');
+    return post(cli, cli_path(cli, "/v1/issues/", which.number, "/labels"), &body, "has its labels");
+}
+
 /* ---- list, show ---- */
 
 static void issues_table(struct cli *cli, const struct cli_listing *listing)
@@ -180,6 +199,47 @@ static int run_list(struct cli *cli)
                                  "No such issues. Open one: drover issue new --repo NAME --title "
                                  "\"what is wrong\"",
                                  issues_table});
+}
+
+/* ---- intake ---- */
+
+static void intake_table(struct cli *cli, const struct cli_listing *listing)
+{
+    static const struct table_column columns[] = {
+        {"REPOSITORY", false, false}, {"NUMBER", true, false}, {"STATE", false, false},
+        {"LOOKED", false, false},     {"REASON", false, true},
+    };
+    struct table table;
+    table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct js *row = listing->items[i];
+        const char *state = js_get_str(row, "state", "?");
+        table_cell(&table, js_get_str(row, "repository", ""), TONE_PLAIN);
+        table_cell(&table,
+                   arena_printf(&cli->arena, "#%lld", (long long)js_get_int(row, "number", 0)),
+                   TONE_BOLD);
+        table_cell(&table, state, term_status_tone(state));
+        table_cell(&table, term_time(&cli->term, js_get_str(row, "lookedAt", NULL), &cli->arena),
+                   TONE_DIM);
+        table_cell(&table, js_get_str(row, "reason", ""), TONE_PLAIN);
+    }
+    table_print(&table, stdout);
+}
+
+static int run_intake(struct cli *cli)
+{
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, PATH_BYTES_MAX);
+    buf_adds(&path, "/v1/intake");
+    if (args_has(&cli->args, "repo"))
+        url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
+    if (args_has(&cli->args, "state"))
+        url_add_query(&path, "state", args_text(&cli->args, "state", ""));
+    return show_list(
+        cli, &(struct show_list){buf_text(&path),
+                                 "No issue was looked at: no repository has `intake:`, or nothing "
+                                 "has happened there yet.",
+                                 intake_table});
 }
 
 /* Line by line, each made safe. */
@@ -271,6 +331,20 @@ static const struct arg_option repo_options[] = {
     {0},
 };
 
+static const char *const intake_states[] = {"seen", "awaiting", "active", "done", NULL};
+static const struct arg_option intake_options[] = {
+    {"repo", "NAME", "only those of this repository", ARG_TEXT, 0, 0, NULL},
+    {"state", "STATE", "seen, awaiting, active or done", ARG_CHOICE, 0, 0, intake_states},
+    CLI_LIMIT_OPTION,
+    {0},
+};
+static const struct arg_option label_options[] = {
+    {"repo", "NAME", "the repository (default: that of the checkout here)", ARG_TEXT, 0, 0, NULL},
+    {"add", "LABEL", "a label to add; may be repeated", ARG_LIST, 0, 0, NULL},
+    {"remove", "LABEL", "a label to remove; may be repeated", ARG_LIST, 0, 0, NULL},
+    {0},
+};
+
 const struct cli_command cli_issue_commands[] = {
     {"issue new", "open an issue",
      "[--repo NAME] --title TEXT [--label TEXT...] [TEXT]   (TEXT -: from standard input)",
@@ -292,5 +366,12 @@ const struct cli_command cli_issue_commands[] = {
     {"issue reopen", "open an issue again", "NUMBER [--repo NAME]", repo_options,
      "drover issue reopen 12 --repo acme/billing", "drover issue list --repo NAME --all", 1, 1,
      CLI_REMOTE | CLI_JSON, run_reopen},
+    {"issue label", "add and remove labels of an issue",
+     "NUMBER [--repo NAME] [--add LABEL...] [--remove LABEL...]", label_options,
+     "drover issue label 12 --repo acme/billing --add drover", "drover issue list --repo NAME", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_label},
+    {"issue intake", "list issues that were looked at, and what was decided",
+     "[--repo NAME] [--state STATE] [--limit N] [--json]", intake_options,
+     "drover issue intake --state awaiting", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_intake},
     {0},
 };

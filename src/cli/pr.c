@@ -1,5 +1,5 @@
 /*
- * pr.c - pull requests: prs, pr merge, pr close.
+ * pr.c - pull requests: prs, pr show, pr merge, pr close.
  */
 #include "cli/pr.h"
 #include "base/buf.h"
@@ -17,8 +17,9 @@ enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, FORGE_TIMEOUT_MS = 120 * 1000 
 static void prs_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"NUMBER", true, false},  {"STATUS", false, false}, {"REPOSITORY", false, false},
-        {"OPENED", false, false}, {"TITLE", false, true},   {"URL", false, false},
+        {"NUMBER", true, false},      {"STATUS", false, false}, {"SHEPHERD", false, false},
+        {"REPOSITORY", false, false}, {"OPENED", false, false}, {"TITLE", false, true},
+        {"URL", false, false},
     };
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
@@ -30,6 +31,7 @@ static void prs_table(struct cli *cli, const struct cli_listing *listing)
                    arena_printf(&cli->arena, "#%lld", (long long)js_get_int(item, "number", 0)),
                    TONE_BOLD);
         table_cell(&table, draft ? "draft" : status, term_status_tone(status));
+        table_cell(&table, js_get_str(item, "shepherdState", "-"), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "repository", ""), TONE_PLAIN);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "createdAt", NULL), &cli->arena),
                    TONE_DIM);
@@ -55,6 +57,72 @@ static int run_prs(struct cli *cli)
     if (args_has(&cli->args, "status"))
         url_add_query(&path, "status", args_text(&cli->args, "status", ""));
     return show_list(cli, &(struct show_list){buf_text(&path), "No pull requests.", prs_table});
+}
+
+/* ---- pr show ---- */
+
+static void print_failures(struct cli *cli, const struct js *failures)
+{
+    for (size_t i = 0; i < js_count(failures); i++) {
+        const struct js *item = js_at(failures, i);
+        show_line(cli, i == 0 ? "Failing" : "",
+                  arena_printf(&cli->arena, "%s (%s): %s", js_get_str(item, "check", "?"),
+                               js_get_str(item, "cause", "?"), js_get_str(item, "line", "")),
+                  TONE_PLAIN);
+    }
+}
+
+static void print_shepherd(struct cli *cli, const struct js *shepherd)
+{
+    const struct js *attempts = js_get(shepherd, "attempts");
+    const struct js *work = js_get(shepherd, "work");
+    show_member(cli, "Shepherd", shepherd, "state");
+    show_member(cli, "Reason", shepherd, "reason");
+    show_member(cli, "Head", shepherd, "head");
+    show_member(cli, "Certificate", shepherd, "certificate");
+    show_line(cli, "Attempts",
+              arena_printf(&cli->arena, "%lld reruns, %lld repairs, %lld rebases; $%.2f",
+                           (long long)js_get_int(attempts, "reruns", 0),
+                           (long long)js_get_int(attempts, "repairs", 0),
+                           (long long)js_get_int(attempts, "rebases", 0),
+                           js_num(js_get(shepherd, "costUsd"), 0)),
+              TONE_PLAIN);
+    if (js_type(work) == JS_OBJECT)
+        show_line(cli, "Under way",
+                  arena_printf(&cli->arena, "%s %s", js_get_str(work, "kind", "?"),
+                               js_get_str(work, "taskId", js_get_str(work, "jobId", ""))),
+                  TONE_PLAIN);
+    print_failures(cli, js_get(shepherd, "failures"));
+    show_time(cli, "Looked at", shepherd, "lookedAt");
+    show_member(cli, "Approval", shepherd, "approvalId");
+}
+
+static void print_pr(struct cli *cli, const struct id *id, const struct js *pr)
+{
+    const struct js *shepherd = js_get(pr, "shepherd");
+    show_line(cli, "Pull request",
+              arena_printf(&cli->arena, "#%lld %s", (long long)js_get_int(pr, "number", 0),
+                           js_get_str(pr, "title", "")),
+              TONE_BOLD);
+    show_line(cli, "Id", id->text, TONE_PLAIN);
+    show_status(cli, pr);
+    show_member(cli, "Repository", pr, "repository");
+    show_member(cli, "Branch", pr, "branch");
+    show_member(cli, "Into", pr, "targetBranch");
+    show_member(cli, "URL", pr, "url");
+    show_member(cli, "Run", pr, "runId");
+    show_time(cli, "Opened", pr, "createdAt");
+    show_member(cli, "Merged as", pr, "mergeCommit");
+    if (js_type(shepherd) == JS_OBJECT)
+        print_shepherd(cli, shepherd);
+}
+
+static int run_show(struct cli *cli)
+{
+    return show_one(cli, &(struct show_one){.resolve = cli_resolve_pr,
+                                            .prefix = "/v1/pull-requests/",
+                                            .suffix = "",
+                                            .print = print_pr});
 }
 
 /* ---- pr merge, pr close ---- */
@@ -162,6 +230,9 @@ static const struct arg_option close_options[] = {
 const struct cli_command cli_pr_commands[] = {
     {"prs", "list pull requests", "[--repo NAME] [--status STATUS] [--limit N] [--json]",
      prs_options, "drover prs --status open", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_prs},
+    {"pr show", "show a pull request, and how far drover has come with it",
+     "NUMBER|ID [--repo NAME] [--json]", merge_options, "drover pr show 7 --repo acme/billing",
+     "drover prs", 1, 1, CLI_REMOTE | CLI_JSON, run_show},
     {"pr merge", "merge a pull request", "NUMBER|ID [--repo NAME]", merge_options,
      "drover pr merge 7 --repo acme/billing", "drover prs", 1, 1, CLI_REMOTE | CLI_JSON, run_merge},
     {"pr close", "close a pull request without merging it",

@@ -5,6 +5,7 @@
 #include "control/pr/intake.h"
 #include "control/pr/intake_progress.h"
 #include "control/pr/repo_jobs.h"
+#include "control/pr/shepherd.h"
 #include "control/pr/train_jobs.h"
 #include "control/pr/sync.h"
 #include "control/queue/job_hooks.h"
@@ -42,6 +43,8 @@ static enum rc refused(struct context *ctx, const struct job_row *job, const str
 
 static enum rc completed(struct context *ctx, const struct job_row *job, void *checked)
 {
+    if (shepherd_job_is(job))
+        return shepherd_job_completed(ctx, job, ((struct step_result *)checked)->tree);
     return repo_job_is(job) ? repo_job_completed(ctx, &repo_jobs, job)
                             : run_job_completed(ctx, job, checked);
 }
@@ -49,6 +52,8 @@ static enum rc completed(struct context *ctx, const struct job_row *job, void *c
 static enum rc job_settled(struct context *ctx, const struct job_row *job)
 {
     enum rc rc = saga_job_settled(ctx, job);
+    if (rc == RC_OK && shepherd_job_is(job) && job->life.state != JOB_SUCCEEDED)
+        return shepherd_job_gone(ctx, job);
     if (rc == RC_OK && repo_job_is(job))
         return repo_job_settled(ctx, &repo_jobs, job);
     return rc == RC_OK ? notify_job_settled(ctx, job) : rc;

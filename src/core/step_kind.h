@@ -29,8 +29,11 @@ enum step_kind {
     STEP_NOTIFY,
     STEP_ISSUE,   /* Reads an issue, for intake. */
     STEP_COMMENT, /* Writes drover's comment on an issue. */
-    STEP_TRAIN, /* Tests or lands a position of a merge train. */
-    STEP_SYNC, /* Asks a forge what has changed: control/pr/sync.h */
+    STEP_TRAIN,   /* Tests or lands a position of a merge train. */
+    STEP_SYNC,    /* Asks a forge what has changed: control/pr/sync.h */
+    STEP_OBSERVE, /* Reads a pull request, for its shepherd. */
+    STEP_ATTEND,  /* Does what the shepherd has decided, at the forge. */
+    STEP_REBASE,  /* Rebases the head of a pull request, or has it verified as it is. */
     STEP_KIND_COUNT
 };
 
@@ -91,6 +94,7 @@ struct step_row {
     bool works_in_tree; /* An agent edits the run's tree: without its worker that is made anew. */
     bool outlives_run;  /* It may run, and be replayed, after the run's end. */
     bool writes;        /* It changes something at its forge: it may have a token for that. */
+    bool routine;       /* Made again and again: a job that succeeded is deleted after a day. */
     bool bare;          /* It belongs to no run: of its input only the payload is there. */
 };
 

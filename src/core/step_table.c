@@ -218,7 +218,41 @@ static const struct report_field comment_fields[] = {
     {"closed", KIND_BOOL, .required = OPTIONAL},
 };
 static const struct report_field sync_fields[] = {
-    {"reportSha256", KIND_SHA256, .required = REQUIRED},
+    {"report", KIND_OBJECT, .required = OPTIONAL},
+    {"reportSha256", KIND_SHA256, .required = OPTIONAL},
+};
+
+static const char *const ci_causes[] = {"patch",    "flaky",    "base", "infrastructure",
+                                        "metadata", "repeated", NULL};
+static const char *const rebase_outcomes[] = {"verified", "failed", "conflict",
+                                              "empty",    "moved",  NULL};
+static const struct report_field ci_failure_fields[] = {
+    {"check", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
+    {"cause", KIND_CHOICE, REQUIRED, .choices = ci_causes},
+    {"why", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"fingerprint", KIND_SHA256, .required = REQUIRED},
+    {"line", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+};
+static const struct report_shape ci_failure_shape = REPORT_SHAPE(ci_failure_fields);
+static const struct report_field observe_fields[] = {
+    {"viewSha256", KIND_SHA256, .required = REQUIRED},
+    {"can", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"failures", KIND_LIST, OPTIONAL, .max = 10, .shape = &ci_failure_shape},
+    {"faultSha256", KIND_SHA256, .required = OPTIONAL},
+};
+static const struct report_field attend_fields[] = {
+    {"head", KIND_COMMIT, .required = REQUIRED},
+    {"done", KIND_ARRAY, REQUIRED, .max = 32},
+    {"refused", KIND_ARRAY, OPTIONAL, .max = 32},
+    {"mergeCommit", KIND_COMMIT, .required = OPTIONAL},
+};
+static const struct report_field rebase_fields[] = {
+    {"outcome", KIND_CHOICE, REQUIRED, .choices = rebase_outcomes},
+    {"head", KIND_COMMIT, .required = OPTIONAL},
+    {"target", KIND_COMMIT, .required = OPTIONAL},
+    {"certificateSha256", KIND_SHA256, .required = OPTIONAL},
+    {"feedbackSha256", KIND_SHA256, .required = OPTIONAL},
+    {"detail", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
 };
 
 /* ---- rows ---- */
@@ -441,7 +475,7 @@ static const struct step_row table[] = {
         .dependency = DEPENDS_ON_FORGE,
         .result = RESULT(train_fields),
         .class = CLASS_CHECK,
-        .preference = 95,
+        .preference = 92,
         .writes = true,
         .bare = true,
     },
@@ -455,7 +489,50 @@ static const struct step_row table[] = {
         .result = RESULT(sync_fields),
         .class = CLASS_SHORT,
         .preference = 25,
+        .routine = true,
         .bare = true,
+    },
+    {
+        .kind = STEP_OBSERVE,
+        NAMED("observe"),
+        .attempts = 5,
+        .time_ms = FORGE_MS,
+        .failure = "observe_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(observe_fields),
+        .class = CLASS_SHORT,
+        .preference = 24,
+        .finishes = true,
+        .outlives_run = true,
+    },
+    {
+        .kind = STEP_ATTEND,
+        NAMED("attend"),
+        .attempts = 5,
+        .time_ms = FORGE_MS,
+        .failure = "attend_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(attend_fields),
+        .class = CLASS_SHORT,
+        .preference = 32,
+        .finishes = true,
+        .outlives_run = true,
+        .writes = true,
+    },
+    {
+        .kind = STEP_REBASE,
+        NAMED("rebase"),
+        .attempts = 3,
+        .time = TIME_PREPARE | TIME_CHECKS | TIME_PUBLISH,
+        .time_ms = SPARE_MS,
+        .failure = "rebase_failed",
+        .dependency = DEPENDS_ON_FORGE,
+        .result = RESULT(rebase_fields),
+        .class = CLASS_CHECK,
+        .preference = 88,
+        .finishes = true,
+        .outlives_run = true,
+        .writes = true,
     },
 };
 _Static_assert(COUNT_OF(table) == STEP_KIND_COUNT, "a row for every step");

@@ -7,7 +7,7 @@
  * A token asks for what drover needs and the installation has: one that asks for more is refused as
  * a whole.
  *
- * Entries are found by their key: API, App, repository and kind of access.  `busy` entries are being
+ * Entries are found by their key: API, App, repository and kind of access.  `busy` ones are being
  * made by a thread; the lock is not held meanwhile.
  */
 #include "forge/app_token.h"
@@ -190,20 +190,47 @@ static enum rc take_token(const struct github *gh, const struct js *document,
     return RC_OK;
 }
 
-static enum rc post_token(const struct github *gh, int64_t installation, const struct js *granted,
-                          bool write, struct app_token *ret_token)
+/* The number in ".../repositories/ID/installation", where a repository answers that was renamed; 0:
+   none. */
+static int64_t moved_to(const char *path)
+{
+    static const char before[] = "/repositories/";
+    const char *at = path != NULL ? strstr(path, before) : NULL;
+    char digits[20] = "";
+    int64_t id = 0;
+    if (at == NULL)
+        return 0;
+    at += sizeof before - 1;
+    size_t len = strspn(at, "0123456789");
+    if (len == 0 || len >= sizeof digits)
+        return 0;
+    memcpy(digits, at, len);
+    return text_to_i64(digits, &id) ? id : 0;
+}
+
+/* By its name; by its number when the name is an old one, which is not accepted here. */
+static void write_repository(struct jw *jw, const struct github *gh, int64_t id)
+{
+    jw_key(jw, id > 0 ? "repository_ids" : "repositories");
+    jw_begin(jw, '[');
+    if (id > 0)
+        jw_int(jw, id);
+    else
+        jw_str(jw, github_name(gh));
+    jw_end(jw, ']');
+}
+
+static enum rc post_token(const struct github *gh, int64_t installation,
+                          const struct rest_answer *found, bool write, struct app_token *ret_token)
 {
     CLEANUP(rest_answer_release) struct rest_answer answer = {0};
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, BODY_BYTES_MAX);
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');
-    jw_key(&jw, "repositories");
-    jw_begin(&jw, '[');
-    jw_str(&jw, github_name(gh));
-    jw_end(&jw, ']');
+    write_repository(&jw, gh, moved_to(found->moved));
     jw_key(&jw, "permissions");
-    enum rc rc = write_permissions(&jw, gh, granted, write);
+    enum rc rc = write_permissions(&jw, gh, js_get(found->document, "permissions"), write);
     if (rc != RC_OK)
         return rc;
     jw_end(&jw, '}');
@@ -235,8 +262,7 @@ static enum rc make(const struct app_token_want *want, const struct git *how,
     if (rc == RC_OK)
         rc = find_installation(&gh, want->app, &found, &installation);
     if (rc == RC_OK)
-        rc = post_token(&gh, installation, js_get(found.document, "permissions"), want->write,
-                        ret_token);
+        rc = post_token(&gh, installation, &found, want->write, ret_token);
     return rc;
 }
 

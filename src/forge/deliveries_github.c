@@ -4,9 +4,9 @@
  *   X-Hub-Signature-256: sha256=HMAC of the body in hex
  *
  * What was sent is listed for each webhook of the repository that leads to drover, or, when the
- * credential is a JWT of an App (app_token.h), for the App.  Deliveries are kept by GitHub for three
- * days.  A redelivery has an entry of its own with the same GUID: one of them is listed, and counts
- * as answered when any of them was.
+ * credential is a JWT of an App (app_token.h), for the App.  GitHub keeps them for three days.
+ * A redelivery has an entry of its own with the same GUID: one of them is listed, and counts as
+ * answered when any of them was.
  */
 #include "base/hash.h"
 #include "base/jw.h"

@@ -97,7 +97,9 @@ static enum rc make_commit(const struct git *git, const struct forge_change *cha
                                        change->message != NULL ? change->message : change->body);
     struct git_call commit = {
         .git_dir = change->scratch,
-        .args = GIT_ARGS("commit-tree", tree, "-p", change->base_commit, "-F", "-"),
+        .args = GIT_ARGS("commit-tree", tree, "-p",
+                         change->head != NULL ? change->head : change->base_commit, "-F", "-",
+                         change->merged != NULL ? "-p" : NULL, change->merged),
         .env = env,
         .input = str_of(message),
     };

@@ -51,6 +51,9 @@ struct forge_change {
     bool draft;
     /* A repair of a pull request that is there: base_commit is its head, the commit goes on top. */
     int64_t number;               /* 0: it is to be opened, or found by the branch or the run. */
+    /* Its head, where base_commit is something else: the merge of the head and `merged`, with
+       conflict marks.  Both are the parents of the commit then.  NULL: base_commit is the head. */
+    const char *head, *merged;
     const char *const *labels;    /* NULL-terminated, or NULL. */
     const char *const *reviewers; /* The same. */
 };

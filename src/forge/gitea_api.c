@@ -97,8 +97,9 @@ static bool has_label(const struct js *labels, const char *name)
     return false;
 }
 
-static enum rc put_labels(const struct host_api *api, int64_t number, const char *const *labels,
-                          struct rest_answer *ret_answer, struct err *err)
+static enum rc send_labels(const struct host_api *api, const char *method, int64_t number,
+                           const char *const *labels, struct rest_answer *ret_answer,
+                           struct err *err)
 {
     CLEANUP(buf_release) struct buf body;
     struct jw jw = host_body(&body);
@@ -108,7 +109,7 @@ static enum rc put_labels(const struct host_api *api, int64_t number, const char
         jw_str(&jw, *labels);
     jw_end(&jw, ']');
     host_body_end(&jw);
-    return host_send(api, "POST", host_path(api, "/issues/%" PRId64 "/labels", number), &body,
+    return host_send(api, method, host_path(api, "/issues/%" PRId64 "/labels", number), &body,
                      ret_answer, err);
 }
 
@@ -123,20 +124,30 @@ static enum rc make_label(const struct host_api *api, const char *name, struct e
 }
 
 /* Names that are not known are dropped without a word: the answer has those that were added. */
-enum rc gitea_add_labels(const struct host_api *api, int64_t number, const char *const *labels,
-                         struct err *err)
+static enum rc label_all(const struct host_api *api, const char *method, int64_t number,
+                         const char *const *labels, struct err *err)
 {
     CLEANUP(rest_answer_release) struct rest_answer answer = {0};
     CLEANUP(rest_answer_release) struct rest_answer again = {0};
     bool made = false;
-    if (*labels == NULL)
-        return RC_OK;
-    enum rc rc = put_labels(api, number, labels, &answer, err);
+    enum rc rc = send_labels(api, method, number, labels, &answer, err);
     for (size_t i = 0; labels[i] != NULL && rc == RC_OK; i++) {
         if (has_label(answer.document, labels[i]))
             continue;
         rc = make_label(api, labels[i], err);
         made = true;
     }
-    return rc == RC_OK && made ? put_labels(api, number, labels, &again, err) : rc;
+    return rc == RC_OK && made ? send_labels(api, method, number, labels, &again, err) : rc;
+}
+
+enum rc gitea_add_labels(const struct host_api *api, int64_t number, const char *const *labels,
+                         struct err *err)
+{
+    return *labels != NULL ? label_all(api, "POST", number, labels, err) : RC_OK;
+}
+
+enum rc gitea_set_labels(const struct host_api *api, int64_t number, const char *const *labels,
+                         struct err *err)
+{
+    return label_all(api, "PUT", number, labels, err);
 }

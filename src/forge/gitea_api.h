@@ -30,4 +30,7 @@ const char **gitea_labels(struct arena *arena, const struct js *labels);
 /* Adds labels by name, and makes those that neither the repository nor its organization has. */
 MUST_USE enum rc gitea_add_labels(const struct host_api *api, int64_t number,
                                   const char *const *labels, struct err *err);
+/* The same in place of those that it has. */
+MUST_USE enum rc gitea_set_labels(const struct host_api *api, int64_t number,
+                                  const char *const *labels, struct err *err);
 #endif

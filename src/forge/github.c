@@ -1,10 +1,8 @@
-/*
- * github.c - see github.h.
- */
 #include "forge/github.h"
 #include "base/clock.h"
 #include "base/jw.h"
 #include "core/text/prose.h"
+#include "forge/mark.h"
 #include "net/url.h"
 #include <ctype.h>
 #include <string.h>
@@ -276,20 +274,8 @@ const char *github_login(const struct js *user, struct arena *arena)
     return github_text(user, "login", "ghost", arena);
 }
 
-const char *github_mark(const char *key, struct arena *arena)
-{
-    return arena_printf(arena, "<!-- drover:%s -->", key);
-}
-
-bool github_marked(const char *body, const char *key)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    return body != NULL && strstr(body, github_mark(key, &arena)) != NULL;
-}
-
 const char *github_marked_body(const struct forge_comment *comment, struct arena *arena)
 {
     size_t len = prose_fit(comment->body, strlen(comment->body), PR_COMMENT_MAX);
-    return arena_printf(arena, "%.*s\n\n%s", (int)len, comment->body,
-                        github_mark(comment->key, arena));
+    return mark_add(arena, arena_strndup(arena, comment->body, len), comment->key);
 }

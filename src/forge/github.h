@@ -42,7 +42,7 @@ struct github_query {
 };
 /*
  * The document is the whole answer: {"data": ...}.  Errors of GraphQL come back as errors of REST
- * do: RC_NOT_FOUND, RC_DENIED, RC_LIMIT, else RC_CONFLICT for a mutation and RC_CORRUPT for a query.
+ * do: RC_NOT_FOUND, RC_DENIED, RC_LIMIT, else RC_CONFLICT of a mutation and RC_CORRUPT of a query.
  * A query whose answer has both data and errors is RC_OK: fields may be forbidden one by one.
  */
 MUST_USE enum rc github_graphql(const struct github *gh, const struct github_query *query,
@@ -58,9 +58,6 @@ const char *github_text(const struct js *object, const char *key, const char *fa
                         struct arena *arena);
 /* user.login; "ghost" for one whose account is gone. */
 const char *github_login(const struct js *user, struct arena *arena);
-/* The hidden mark of a comment or review: <!-- drover:KEY -->, and whether a text has it. */
-const char *github_mark(const char *key, struct arena *arena);
-bool github_marked(const char *body, const char *key);
-/* The text with its mark, cut to PR_COMMENT_MAX. */
+/* The text with its mark (mark.h), cut to PR_COMMENT_MAX. */
 const char *github_marked_body(const struct forge_comment *comment, struct arena *arena);
 #endif

@@ -1,8 +1,6 @@
-/*
- * github_acts.c - see github_acts.h.
- */
 #include "forge/github_acts.h"
 #include "base/jw.h"
+#include "forge/mark.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,7 +44,7 @@ static bool find_comment(void *ctx, const struct js *comment)
 {
     struct own_comment *own = ctx;
     const char *body = js_get_str(comment, "body", "");
-    if (!github_marked(body, own->key))
+    if (!mark_is(body, own->key))
         return true;
     const char *author = github_login(js_get(comment, "user"), own->gh->arena);
     if (!text_same(author, own->seen_author)) {

@@ -95,13 +95,19 @@ static bool is_repair(const struct forge_change *change)
     return change->number > 0;
 }
 
+/* What the branch of a repair is now. */
+static const char *head_of(const struct forge_change *change)
+{
+    return change->head != NULL ? change->head : change->base_commit;
+}
+
 static enum rc taken(const struct forge_change *change, const char *branch, struct err *err)
 {
     if (is_repair(change))
         return err_set(err, RC_CONFLICT, "HEAD_MOVED",
                        "The branch %.200s is at %.12s, and this change belongs on %.12s: commits "
                        "were pushed to it meanwhile.",
-                       change->branch, branch, change->base_commit);
+                       change->branch, branch, head_of(change));
     return err_set(err, RC_CONFLICT, "BRANCH_TAKEN",
                    "The branch %.200s of the origin is at %.12s, which is not this change.",
                    change->branch, branch);
@@ -157,7 +163,7 @@ static enum rc expect_branch(struct publishing *publishing, const char *branch,
         return err_set(err, RC_CONFLICT, "BRANCH_GONE",
                        "The branch %.200s of pull request %lld is gone.", change->branch,
                        (long long)change->number);
-    if (is_repair(change) && text_same(branch, change->base_commit))
+    if (is_repair(change) && text_same(branch, head_of(change)))
         return RC_OK;
     return take_branch(publishing, branch, err);
 }

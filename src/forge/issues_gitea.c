@@ -271,6 +271,9 @@ static enum rc apply_words(const struct issue_reader *reader, const struct issue
                        "Issue %" PRId64 " is %s already.", issue->number, issue->state);
     if (words->state != NULL)
         return send_text(reader, "PATCH", path, "state", words->state);
+    if (words->body == NULL)
+        return gitea_set_labels(&reader->api, issue->number,
+                                labels_of(reader->api.arena, words->labels), reader->err);
     if (issue->comment_count >= ISSUE_COMMENTS_MAX)
         return err_set(reader->err, RC_CONFLICT, "TOO_MANY_COMMENTS",
                        "Issue %" PRId64 " has %d comments; it takes no more.", issue->number,

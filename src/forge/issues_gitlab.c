@@ -308,6 +308,17 @@ static enum rc change_state(struct issue_reader *reader, const char *state)
                      reader->err);
 }
 
+static enum rc change_labels(struct issue_reader *reader, struct str labels)
+{
+    CLEANUP(buf_release) struct buf body;
+    struct jw jw = host_body(&body);
+    jw_kstr(&jw, "labels", joined_labels(reader->api.arena, labels));
+    host_body_end(&jw);
+    return host_send(&reader->api, "PUT",
+                     host_path(&reader->api, "/issues/%" PRId64, reader->issue.number), &body, NULL,
+                     reader->err);
+}
+
 static enum rc add_words(struct issue_reader *reader, const struct issue_words *words)
 {
     CLEANUP(buf_release) struct buf body;
@@ -334,7 +345,9 @@ static enum rc gitlab_change(struct forge_call *call, const char *url, int64_t n
     if (rc == RC_OK)
         rc = read_whole(reader, number);
     if (rc == RC_OK)
-        rc = words->state != NULL ? change_state(reader, words->state) : add_words(reader, words);
+        rc = words->state != NULL  ? change_state(reader, words->state)
+             : words->body == NULL ? change_labels(reader, words->labels)
+                                   : add_words(reader, words);
     return rc == RC_OK ? gitlab_get(call, url, number, arena, ret_issue, err) : rc;
 }
 

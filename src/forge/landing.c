@@ -137,7 +137,7 @@ struct pushing {
 
 static enum rc moved(const struct pushing *pushing, const char *at, struct err *err)
 {
-    return err_set(err, RC_CONFLICT, "TARGET_MOVED", "%.200s is at %.12s, not at %.12s.",
+    return err_set(err, RC_CONFLICT, "TARGET_ADVANCED", "%.200s is at %.12s, not at %.12s.",
                    pushing->target_ref, at[0] != '\0' ? at : "(nothing)", pushing->landing->base);
 }
 
@@ -335,8 +335,8 @@ static enum rc read_there(struct pushing *pushing, char target[GIT_HASH_BYTES], 
     return rc;
 }
 
-/* One push.  fences: with them, atomically; a server that cannot do that gets the target alone, still
-   with the value that it must have. */
+/* One push.  fences: with them, atomically; a server that cannot do that gets the target alone,
+   still with the value that it must have. */
 static enum rc push_refs(const struct pushing *pushing, bool fences, struct err *err)
 {
     const struct landing *landing = pushing->landing;

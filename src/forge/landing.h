@@ -7,8 +7,8 @@
  * A commit is made of its input alone: the same base and heads make the same commits in every
  * repository, so that a position that one worker has verified is landed by another.
  *
- * The push names the commit that the target has to be at, and moves the fence of every run whose pull
- * request lands (fence.h), all or nothing.
+ * The push names the commit that the target has to be at, and moves the fence of every run whose
+ * pull request lands (fence.h), all or nothing.
  */
 #ifndef FORGE_LANDING_H
 #define FORGE_LANDING_H
@@ -45,9 +45,9 @@ MUST_USE enum rc landing_single(const struct git *git, const struct landing *lan
                                 const char *tree, struct arena *arena, const char **ret_commit,
                                 struct err *err);
 
-/* Moves the target from the base to this commit.  RC_CONFLICT: TARGET_MOVED, it is at another one;
-   PULL_REQUEST_MOVED, that of the car *ret_at is closed or has another head; BRANCH_CHECKED_OUT;
-   TARGET_PROTECTED, the forge does not accept the push. */
+/* Moves the target from the base to this commit.  RC_CONFLICT: TARGET_ADVANCED, it is at another
+   one; PULL_REQUEST_MOVED, that of the car *ret_at is closed or has another head;
+   BRANCH_CHECKED_OUT; TARGET_PROTECTED, the forge does not accept the push. */
 MUST_USE enum rc landing_push(struct forge_call *call, const struct landing *landing,
                               const char *commit, size_t *ret_at, struct err *err);
 /* The target has been found to have landed: makes that durable, as the earlier try may not have. */

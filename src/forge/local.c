@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
+#include "forge/branch_move.h"
 #include "forge/checked_out.h"
 #include "forge/examine_local.h"
 #include "forge/forge.h"
@@ -210,6 +211,26 @@ static enum rc publish_once(struct publishing *publishing, struct err *err)
     return rc == RC_OK ? find_or_create(publishing, err) : rc;
 }
 
+/* A repair: the pull request is there. */
+static enum rc update_pr(struct forge_call *call, const struct forge_change *change,
+                         const char *head, struct arena *arena, struct forge_pr *ret_pr,
+                         struct err *err)
+{
+    const struct branch_move move = {
+        .change = change,
+        .head = head,
+        .from = change->head != NULL ? change->head : change->base_commit,
+    };
+    enum rc rc = branch_move(call, &forge_local, &move, err);
+    if (rc != RC_OK)
+        return rc;
+    struct forge_pr pr = {.number = change->number,
+                          .url = url_of(change->url, change->number, arena)};
+    text_copy(pr.head, sizeof pr.head, head);
+    *ret_pr = pr;
+    return RC_OK;
+}
+
 static enum rc local_open_pr(struct forge_call *call, const struct forge_change *change,
                              struct arena *arena, struct forge_pr *ret_pr, struct err *err)
 {
@@ -222,6 +243,8 @@ static enum rc local_open_pr(struct forge_call *call, const struct forge_change 
         rc = forge_commit(git, change, publishing.head, err);
     if (rc != RC_OK)
         return rc;
+    if (change->number > 0)
+        return update_pr(call, change, publishing.head, arena, ret_pr, err);
     int tries = 0;
     do
         rc = publish_once(&publishing, err);

@@ -1,6 +1,7 @@
 #include "forge/people.h"
 #include "base/str.h"
 #include "forge/issues_local.h"
+#include <string.h>
 
 /* Whoever writes an issue there may submit tasks as well: the API has checked that. */
 static enum rc local_standing(struct forge_call *call, const char *url, const char *login,
@@ -25,7 +26,20 @@ static const struct {
     const struct people_ops *ops;
 } forges[] = {
     {"local", &people_local},
+    {"github", &people_github},
+    {"gitlab", &people_gitlab},
+    {"gitea", &people_gitea},
+    {"forgejo", &people_gitea},
 };
+
+void act_list_add(struct act_list *list, const struct forge_act *act)
+{
+    if (list->acts == NULL)
+        list->acts = arena_array(list->arena, FORGE_ACTS_MAX, sizeof *list->acts);
+    if (list->count == FORGE_ACTS_MAX)
+        memmove(list->acts, list->acts + 1, --list->count * sizeof *list->acts);
+    list->acts[list->count++] = *act;
+}
 
 const struct people_ops *people_of(const char *forge)
 {

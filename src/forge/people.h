@@ -27,6 +27,21 @@ struct people_ops {
     enum rc (*in_team)(struct forge_call *call, const char *url, const char *team,
                        const char *login, bool *ret_in, struct err *err);
 };
+extern const struct people_ops people_github;
+extern const struct people_ops people_gitlab;
+extern const struct people_ops people_gitea; /* And of Forgejo. */
+
+extern const struct people_ops people_github;
+extern const struct people_ops people_gitlab;
+extern const struct people_ops people_gitea;
+
+/* For forges: acts while they are read, oldest first.  Of more than FORGE_ACTS_MAX the last stay. */
+struct act_list {
+    struct arena *arena;
+    struct forge_act *acts; /* NULL until the first. */
+    size_t count;
+};
+void act_list_add(struct act_list *list, const struct forge_act *act);
 
 const struct people_ops *people_of(const char *forge); /* NULL: it tells nothing. */
 #endif

@@ -1,13 +1,14 @@
 /*
  * prs_github.c - pull requests at GitHub after they were opened.
  *
- * Comments and reviews are found again by their mark.  Anybody can write a text with such a mark, so
+ * Comments and reviews are found again by their mark.  Anybody can write a text with such a mark:
  * one counts only if the identity that drover uses has written it.
  */
 #include "base/clock.h"
 #include "base/jw.h"
 #include "forge/github.h"
 #include "forge/github_acts.h"
+#include "forge/mark.h"
 #include "forge/prs_github_view.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -182,7 +183,7 @@ struct own_review {
 static bool find_review(void *ctx, const struct js *review)
 {
     struct own_review *own = ctx;
-    if (!github_marked(js_get_str(review, "body", ""), own->key) ||
+    if (!mark_is(js_get_str(review, "body", ""), own->key) ||
         !text_same(js_get_str(review, "commit_id", ""), own->commit) ||
         text_same(js_get_str(review, "state", ""), "PENDING"))
         return true;
@@ -272,7 +273,7 @@ static bool replied(const struct js *node, const char *key)
     for (size_t i = 0; i < js_count(comments); i++) {
         const struct js *comment = js_at(comments, i);
         if (js_get_bool(comment, "viewerDidAuthor", false) &&
-            github_marked(js_get_str(comment, "body", ""), key))
+            mark_is(js_get_str(comment, "body", ""), key))
             return true;
     }
     return false;

@@ -20,6 +20,7 @@ enum {
     HEAD_BYTES_MAX = 64 * 1024,
     AUTH_BYTES_MAX = 64,
     HEADERS_MAX = 12,
+    ANSWER_MS_MAX = 30 * 1000, /* GitHub gives up after ten seconds by itself. */
     STREAM_IDLE_MS = 30 * 1000,
     CHUNK_ROOM = 256 * 1024,
 };
@@ -148,13 +149,13 @@ static bool redirect_of(const struct exchange *x, struct rest_place *ret_place)
     return true;
 }
 
-/* A renamed repository: the same request to another path.  GitHub wants it verbatim, also after 301
-   and 302; nothing has been done by then.  Only 303 means another method. */
+/* A renamed repository: the same request, with its method and body, to another path.  Nothing has
+   been done under the old one. */
 static bool redirected_here(struct exchange *x)
 {
     struct rest_place place;
     int status = http_head_status(&x->head);
-    bool keeps = status != 303 || text_same(x->request->method, "GET");
+    bool keeps = (status != 302 && status != 303) || text_same(x->request->method, "GET");
     if (x->redirected || !keeps || !redirect_of(x, &place) ||
         !text_same(place.server, x->base.server))
         return false;
@@ -176,7 +177,9 @@ static enum rc decode(const struct exchange *x, const struct http_reply *reply,
                       struct rest_answer *ret_answer)
 {
     const struct rest_raw raw = raw_of(x);
-    struct rest_answer answer = {.status = reply->status, .same = reply->status == 304};
+    struct rest_answer answer = {.status = reply->status,
+                                 .same = reply->status == 304,
+                                 .moved = x->redirected ? x->path : NULL};
     struct str etag = http_head_field(&x->head, "ETag");
     if (etag.len > 0)
         answer.etag = str_dup(x->arena, etag);
@@ -191,6 +194,12 @@ static enum rc decode(const struct exchange *x, const struct http_reply *reply,
     return RC_OK;
 }
 
+static bool time_is_left(const struct exchange *x)
+{
+    int64_t deadline_us = x->call->git.deadline_us;
+    return deadline_us == 0 || clock_mono_us() < deadline_us;
+}
+
 static enum rc attempt(struct exchange *x, struct rest_answer *ret_answer)
 {
     struct http_field headers[HEADERS_MAX];
@@ -201,13 +210,18 @@ static enum rc attempt(struct exchange *x, struct rest_answer *ret_answer)
                                    .body = x->request->body,
                                    .head = &x->head,
                                    .any_status = true,
-                                   .once = !repeatable(x->request)};
+                                   .once = !repeatable(x->request),
+                                   .timeout_ms = ANSWER_MS_MAX};
     buf_clear(&x->head);
     enum rc rc = ask_gate(x);
     if (rc == RC_OK)
         rc = client_open(x);
     if (rc == RC_OK)
         rc = forge_http(x->call, x->base.server, &call, &x->body, &reply, x->err);
+    if (rc == RC_TIMEOUT && time_is_left(x)) /* The forge's fault, and not the end of the step. */
+        return err_set(x->err, RC_UNREACHABLE, "FORGE_UNAVAILABLE",
+                       "%s does not answer %s %.200s within %d seconds", x->request->dialect->name,
+                       x->request->method, x->path, ANSWER_MS_MAX / 1000);
     if (rc != RC_OK)
         return rc;
     if (x->head.overflow)
@@ -234,7 +248,7 @@ static bool once_more(const struct exchange *x, enum rc rc, int status)
         return false;
     if (git->cancel != NULL && *git->cancel != 0)
         return false;
-    return git->deadline_us == 0 || clock_mono_us() < git->deadline_us;
+    return time_is_left(x);
 }
 
 enum rc rest_call(struct forge_call *call, const struct rest_request *request, struct arena *arena,

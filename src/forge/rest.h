@@ -54,6 +54,7 @@ struct rest_answer {
     bool same;           /* 304: the ETag still holds. */
     const char *etag;    /* In the arena, or NULL. */
     const char *next;    /* Path of the next page (Link: rel=next); NULL: this is the last. */
+    const char *moved;   /* The path on the server to which it was redirected; NULL: it was not. */
     struct js *document; /* NULL: no body, or not JSON.  The caller's: rest_answer_release. */
 };
 void rest_answer_release(struct rest_answer *answer); /* For CLEANUP; start from {0}. */

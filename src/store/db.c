@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { STATEMENTS_MAX = 256, SQL_BYTES_MAX = 32 * 1024 };
+enum { STATEMENTS_MAX = 640, SQL_BYTES_MAX = 32 * 1024 };
 
 /* What is prepared: a struct sql, or a row_sql (without types: they are those of its columns). */
 struct source {

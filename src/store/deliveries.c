@@ -123,8 +123,8 @@ enum rc deliveries_list(struct db *db, const struct delivery_filter *filter, str
     return query_list(db, &ask, &delivery_shape, arena, ret_rows, ret_count, err);
 }
 
-/* A rollback after this may bring back a receipt whose payload is gone: it is for people, and nothing
-   depends on it any more. */
+/* A rollback after this may bring back a receipt whose payload is gone: it is for people, and
+   nothing depends on it any more. */
 static enum rc prune_one(const struct artifact_source *source, const struct delivery_row *row,
                          struct err *err)
 {

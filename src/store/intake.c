@@ -7,12 +7,14 @@
 
 WORDS(issue_state_words, enum issue_state, issue_state_name, issue_state_parse);
 
+#define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = intake.repository_id)"
 enum { INTAKE_STATE = COLUMN_GROUP(0) }; /* intake_save */
 #define STATE(member) COLUMN(struct intake_row, member, COLUMN_NEW | INTAKE_STATE)
 static const struct column intake_columns[] = {
     COLUMN(struct intake_row, id, COLUMN_KEY | COLUMN_NEW),
     COLUMN(struct intake_row, workspace_id, COLUMN_NEW),
     COLUMN(struct intake_row, repository_id, COLUMN_NEW),
+    COLUMN_AS(struct intake_row, repository, REPOSITORY_NAME, COLUMN_COMPUTED),
     COLUMN(struct intake_row, issue_number, COLUMN_NEW),
     COLUMN_WORD(struct intake_row, state, "state", issue_state_words, COLUMN_NEW | INTAKE_STATE),
     STATE(reason),
@@ -60,7 +62,8 @@ static const struct sql sql_of_task = {
 };
 static const struct sql sql_list = {
     "intake_list",
-    "SELECT {columns} FROM intake WHERE ($1 IS NULL OR repository_id = $1)"
+    "SELECT {columns} FROM intake WHERE"
+    " ($1 IS NULL OR repository_id = (SELECT min(id) FROM repositories WHERE name = $1))"
     " AND ($2 IS NULL OR state = $2) AND id < $3 ORDER BY id DESC LIMIT $4",
     "ttti",
 };
@@ -91,9 +94,8 @@ enum rc intake_of_task(struct db *db, const struct id *task_id, struct arena *ar
 enum rc intake_list(struct db *db, const struct intake_filter *filter, struct arena *arena,
                     struct intake_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    const char *repository = id_is_none(&filter->repository_id) ? NULL : filter->repository_id.text;
     return query_all(db, &sql_list,
-                     P_LIST(P_TEXT(repository), P_TEXT(filter->state),
+                     P_LIST(P_TEXT(filter->repository), P_TEXT(filter->state),
                             P_TEXT(cursor_or_end(&filter->before)), P_LIMIT(filter->limit)),
                      &intake_shape, arena, ret_rows, ret_count, err);
 }

@@ -10,6 +10,7 @@ struct intake_row {
     struct id id;
     struct id workspace_id;
     struct id repository_id;
+    const char *repository; /* Its name, joined on reading. */
     int64_t issue_number;
     enum issue_state state;
     const char *reason;     /* Why it is in that state; or NULL. */
@@ -40,9 +41,9 @@ MUST_USE enum rc intake_of_task(struct db *db, const struct id *task_id, struct 
                                 struct intake_row *ret_row, struct err *err);
 
 struct intake_filter {
-    struct id repository_id; /* none: all */
-    const char *state;       /* NULL: any */
-    struct id before;        /* The cursor: newest first. */
+    const char *repository; /* NULL: all */
+    const char *state;      /* NULL: any */
+    struct id before;       /* The cursor: newest first. */
     int64_t limit;
 };
 MUST_USE enum rc intake_list(struct db *db, const struct intake_filter *filter, struct arena *arena,

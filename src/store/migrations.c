@@ -792,6 +792,8 @@ static const char *const webhooks[] = {
     " full_name {text} NOT NULL,"
     " provider_id {text},"
     " known_as {text},"
+    " secret {text},"
+    " old_secret {text},"
     " mode {text} NOT NULL CHECK (mode = 'polling' OR mode = 'webhooks'),"
     " mode_since_us {int} NOT NULL,"
     " last_delivery_us {int} NOT NULL,"
@@ -804,13 +806,15 @@ static const char *const webhooks[] = {
     " last_sync_us {int} NOT NULL,"
     " last_error {text},"
     " last_error_us {int} NOT NULL,"
+    " failures {int} NOT NULL,"
     " created_us {int} NOT NULL,"
     " updated_us {int} NOT NULL) {keyed_table}",
     "CREATE INDEX forge_syncs_name ON forge_syncs (forge, full_name)",
     "CREATE INDEX forge_syncs_provider ON forge_syncs (forge, provider_id)"
     " WHERE provider_id IS NOT NULL",
 
-    "CREATE INDEX pull_requests_number ON pull_requests (repository_id, number)",
+    /* In this order: else SQLite would count open ones by it. */
+    "CREATE INDEX pull_requests_number ON pull_requests (number, repository_id, id)",
     NULL,
 };
 
@@ -821,6 +825,6 @@ const struct migration migrations[] = {
     {7, "leases", leases},         {8, "sinks", sinks},
     {9, "run_limits", run_limits}, {10, "intake", intake},
     {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
-    {13, "webhooks", webhooks},
+    {13, "webhooks", webhooks},    {14, "shepherds", migration_shepherds},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -7,6 +7,8 @@
 
 enum { PULL_REQUEST_STATE = COLUMN_GROUP(0) }; /* pull_requests_save */
 #define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = pull_requests.repository_id)"
+#define SHEPHERD_STATE_OF \
+    "(SELECT state FROM shepherds s WHERE s.pull_request_id = pull_requests.id)"
 static const struct column pull_request_columns[] = {
     COLUMN(struct pull_request_row, id, COLUMN_KEY | COLUMN_NEW),
     COLUMN(struct pull_request_row, number, COLUMN_NEW),
@@ -19,8 +21,9 @@ static const struct column pull_request_columns[] = {
     COLUMN(struct pull_request_row, url, COLUMN_NEW),
     COLUMN(struct pull_request_row, title, COLUMN_NEW),
     COLUMN(struct pull_request_row, status, COLUMN_NEW | PULL_REQUEST_STATE),
+    COLUMN_AS(struct pull_request_row, shepherd_state, SHEPHERD_STATE_OF, COLUMN_COMPUTED),
     COLUMN(struct pull_request_row, draft, COLUMN_NEW | PULL_REQUEST_STATE),
-    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW),
+    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, merge_commit, COLUMN_NEW | PULL_REQUEST_STATE),
     COLUMN(struct pull_request_row, created_us, COLUMN_NEW),
     COLUMN(struct pull_request_row, updated_us, COLUMN_NEW | PULL_REQUEST_STATE),
@@ -154,13 +157,13 @@ static const struct sql sql_numbered = {
 static const struct sql sql_at_head = {
     "pull_request_at_head",
     "SELECT id FROM pull_requests WHERE repository_id = $1 AND status = 'open'"
-    " AND head_commit = $2 ORDER BY id DESC LIMIT $3",
+    " AND head_commit = $2 LIMIT $3",
     "tti",
 };
 static const struct sql sql_of_branch = {
     "pull_request_of_branch",
     "SELECT id FROM pull_requests WHERE repository_id = $1 AND status = 'open'"
-    " AND (branch = $2 OR target_branch = $2) ORDER BY id DESC LIMIT $3",
+    " AND (branch = $2 OR target_branch = $2) LIMIT $3",
     "tti",
 };
 

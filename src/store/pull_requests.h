@@ -17,7 +17,8 @@ struct pull_request_row {
     const char *target_branch;
     const char *url;
     const char *title;
-    const char *status; /* open, merged, closed */
+    const char *status;         /* open, merged, closed */
+    const char *shepherd_state; /* core/pr/shepherd.h, joined on reading; NULL: not followed. */
     bool draft;
     const char *head_commit;
     const char *merge_commit;
@@ -44,19 +45,18 @@ MUST_USE enum rc pull_requests_of_run(struct db *db, const struct id *run_id, st
 MUST_USE enum rc pull_requests_open_at(struct db *db, const char *url, struct arena *arena,
                                        struct pull_request_row *ret_row, struct err *err);
 MUST_USE enum rc pull_requests_save(struct db *db, const struct pull_request_row *row,
-                                    struct err *err); /* status, draft, merge_commit, times */
+                                    struct err *err); /* status, draft, head, merge_commit, times */
 MUST_USE enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filter,
                                     struct arena *arena, struct pull_request_row **ret_rows,
                                     size_t *ret_count, struct err *err);
 
-/* Ids of pull requests that something at the forge is about, newest first, at most so many; without
-   a lock. */
+/* Ids of pull requests that something at the forge is about, at most so many; without a lock. */
 enum { PULL_REQUESTS_FOUND_MAX = 500 };
 struct pull_request_ids {
     struct id *ids;
     size_t count;
 };
-/* Of any status: one that was closed may be open again there. */
+/* The newest first, of any status: one that was closed may be open again there. */
 MUST_USE enum rc pull_requests_numbered(struct db *db, const struct id *repository_id,
                                         int64_t number, struct arena *arena,
                                         struct pull_request_ids *ret_ids, struct err *err);

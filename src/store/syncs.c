@@ -4,7 +4,7 @@
 
 WORDS(mode_words, enum sync_mode, sync_mode_name, sync_mode_parse);
 
-enum { SYNC_STATE = COLUMN_GROUP(0) }; /* syncs_save */
+enum { SYNC_STATE = COLUMN_GROUP(0), SYNC_SECRETS = COLUMN_GROUP(1) }; /* syncs_save, syncs_put */
 #define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = forge_syncs.repository_id)"
 static const struct column sync_columns[] = {
     COLUMN(struct sync_row, repository_id, COLUMN_KEY | COLUMN_NEW),
@@ -13,6 +13,8 @@ static const struct column sync_columns[] = {
     COLUMN(struct sync_row, full_name, COLUMN_NEW),
     COLUMN(struct sync_row, provider_id, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, known_as, COLUMN_NEW | SYNC_STATE),
+    COLUMN(struct sync_row, secret, COLUMN_NEW | SYNC_SECRETS),
+    COLUMN(struct sync_row, old_secret, COLUMN_NEW | SYNC_SECRETS),
     COLUMN_WORD(struct sync_row, mode, "mode", mode_words, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, mode_since_us, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, last_delivery_us, COLUMN_NEW | SYNC_STATE),
@@ -25,6 +27,7 @@ static const struct column sync_columns[] = {
     COLUMN(struct sync_row, last_sync_us, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, last_error, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, last_error_us, COLUMN_NEW | SYNC_STATE),
+    COLUMN(struct sync_row, failures, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, created_us, COLUMN_NEW | COLUMN_ONCE),
     COLUMN(struct sync_row, updated_us, COLUMN_NEW | SYNC_STATE),
 };
@@ -37,6 +40,12 @@ static const struct row_sql sql_put = {
     " WHERE forge_syncs.forge <> excluded.forge OR forge_syncs.full_name <> excluded.full_name",
     &sync_shape,
     COLUMN_NEW,
+};
+static const struct row_sql sql_put_secrets = {
+    "sync_put_secrets",
+    "UPDATE forge_syncs SET {set} WHERE {key}",
+    &sync_shape,
+    COLUMN_KEY | SYNC_SECRETS,
 };
 static const struct sql sql_get = {
     "sync_get",
@@ -68,6 +77,13 @@ static const struct sql sql_find = {
     " ORDER BY repository_id LIMIT $4",
     "ttti",
 };
+static const struct sql sql_secrets = {
+    "sync_secrets",
+    "SELECT secret FROM forge_syncs WHERE forge = $1 AND secret IS NOT NULL"
+    " UNION SELECT old_secret FROM forge_syncs WHERE forge = $1 AND old_secret IS NOT NULL"
+    " ORDER BY 1 LIMIT $2",
+    "ti",
+};
 static const struct sql sql_list = {
     "sync_list",
     "SELECT {columns} FROM forge_syncs WHERE repository_id > $1 ORDER BY repository_id LIMIT $2",
@@ -76,7 +92,8 @@ static const struct sql sql_list = {
 
 enum rc syncs_put(struct db *db, const struct sync_row *row, struct err *err)
 {
-    return row_exec(db, &sql_put, row, NULL, err);
+    enum rc rc = row_exec(db, &sql_put, row, NULL, err);
+    return rc == RC_OK ? row_exec(db, &sql_put_secrets, row, NULL, err) : rc;
 }
 
 enum rc syncs_get(struct db *db, const struct id *repository_id, struct arena *arena,
@@ -108,6 +125,21 @@ enum rc syncs_find(struct db *db, const struct sync_question *question, struct a
                      P_LIST(P_TEXT(question->forge), P_TEXT(question->provider_id),
                             P_TEXT(question->full_name), P_LIMIT(SYNCS_FOUND_MAX)),
                      &sync_shape, arena, ret_rows, ret_count, err);
+}
+
+static enum rc decode_name(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    *(const char **)to = read_text(reader);
+    return RC_OK;
+}
+static const struct shape name_shape = SHAPE_OF_RESULT("secret", const char *, decode_name);
+
+enum rc syncs_secrets(struct db *db, const char *forge, struct arena *arena,
+                      const char ***ret_names, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_secrets, P_LIST(P_TEXT(forge), P_LIMIT(SYNCS_SECRETS_MAX)),
+                     &name_shape, arena, ret_names, ret_count, err);
 }
 
 enum rc syncs_list(struct db *db, const char *after, int64_t limit, struct arena *arena,

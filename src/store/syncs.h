@@ -17,6 +17,9 @@ struct sync_row {
     const char *full_name;   /* acme/billing of its address, in lower case. */
     const char *provider_id; /* NULL: not known yet. */
     const char *known_as;    /* As the last delivery called it; or NULL. */
+    /* Names of the server's variables with the webhook's secrets, or NULL.  Here, so that a
+       delivery is checked by one query, whether or not its repository is known. */
+    const char *secret, *old_secret;
     enum sync_mode mode;
     int64_t mode_since_us;
     int64_t last_delivery_us; /* The last that arrived by itself; 0: none. */
@@ -29,18 +32,19 @@ struct sync_row {
     int64_t last_sync_us;
     const char *last_error; /* NULL: the last sync succeeded. */
     int64_t last_error_us;
+    int64_t failures; /* In a row. */
     int64_t created_us, updated_us;
 };
 
-/* forge and full_name; of a row that is there the rest stays, but for a change of one of the two,
-   after which it is another repository at the forge: then all begins anew. */
+/* Of a row that is there only the names of the secrets change, unless forge or full_name do: then
+   it is another repository at the forge, and all begins anew. */
 MUST_USE enum rc syncs_put(struct db *db, const struct sync_row *row, struct err *err);
 MUST_USE enum rc syncs_get(struct db *db, const struct id *repository_id, struct arena *arena,
                            struct sync_row *ret_row, struct err *err); /* Locks it. */
 /* The same without a lock, for queries. */
 MUST_USE enum rc syncs_read(struct db *db, const struct id *repository_id, struct arena *arena,
                             struct sync_row *ret_row, struct err *err);
-/* All but key, name, repository and created_us. */
+/* All but key, forge, full_name, secrets and created_us. */
 MUST_USE enum rc syncs_save(struct db *db, const struct sync_row *row, struct err *err);
 MUST_USE enum rc syncs_remove(struct db *db, const struct id *repository_id, struct err *err);
 
@@ -54,6 +58,10 @@ struct sync_question {
 MUST_USE enum rc syncs_find(struct db *db, const struct sync_question *question,
                             struct arena *arena, struct sync_row **ret_rows, size_t *ret_count,
                             struct err *err);
+/* Names of the variables with secrets of a forge's webhooks, each once, at most SYNCS_SECRETS_MAX. */
+enum { SYNCS_SECRETS_MAX = 16 };
+MUST_USE enum rc syncs_secrets(struct db *db, const char *forge, struct arena *arena,
+                               const char ***ret_names, size_t *ret_count, struct err *err);
 /* In order of repository_id, after that one (NULL: from the first). */
 MUST_USE enum rc syncs_list(struct db *db, const char *after, int64_t limit, struct arena *arena,
                             struct sync_row **ret_rows, size_t *ret_count, struct err *err);

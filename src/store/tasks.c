@@ -51,6 +51,9 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, chosen_id, COLUMN_NEW | TASK_STATE),
     COLUMN(struct task_row, candidate_no, COLUMN_NEW),
     COLUMN(struct task_row, candidate, COLUMN_NEW),
+    COLUMN(struct task_row, pull_request_id, COLUMN_NEW),
+    COLUMN(struct task_row, head_commit, COLUMN_NEW),
+    COLUMN(struct task_row, merge_with, COLUMN_NEW),
     COLUMN(struct task_row, origin, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);

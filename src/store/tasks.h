@@ -42,6 +42,10 @@ struct task_row {
     struct id chosen_id;   /* With best_of: the candidate whose patch it takes; none: not yet. */
     int64_t candidate_no;  /* A candidate of its parent, from 1; 0: it is none. */
     const char *candidate; /* Its name, or NULL. */
+    /* A repair: its patch goes on top of this head of the pull request; none: it opens its own. */
+    struct id pull_request_id;
+    const char *head_commit;
+    const char *merge_with; /* Its agent starts from the head merged with this; or NULL. */
     struct str origin;     /* JSON object: the issue that it was made of; or empty. */
 };
 

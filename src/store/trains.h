@@ -1,6 +1,6 @@
 /*
- * trains.h - merge trains, one for each target branch of a repository, and their cars: pull requests
- * on their way into it.
+ * trains.h - merge trains, one for each target branch of a repository, and their cars: pull
+ * requests on their way into it.
  *
  * A car that has ended stays as history.  A pull request has at most one that has not.
  */

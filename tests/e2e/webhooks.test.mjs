@@ -1,9 +1,10 @@
-// Deliveries of GitHub's webhooks: who may send them, that each counts once, and that those which do
-// not arrive are found.
+// Deliveries of GitHub's webhooks: who may send them, that each counts once, and that those which
+// do not arrive are found.
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { startHub } from '../hub/hub.mjs';
+import { callDrover } from './lib/cli.mjs';
 import { request } from './lib/http.mjs';
 import { withServer } from './lib/own.mjs';
 import { start } from './lib/server.mjs';
@@ -63,7 +64,7 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
     const receipts = (query = '') => server.list(`/v1/webhooks/deliveries?limit=200${query}`);
     const receiptOf = async (id) => (await receipts()).filter((item) => item.deliveryId === id);
 
-    it('are refused alike without a signature, with a wrong one, and for no repository', async () => {
+    it('are refused alike without a signature, with a wrong one, for no repository', async () => {
         const good = JSON.stringify(issue(1));
         const bad = [
             { body: good, signature: null },
@@ -72,9 +73,9 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
             { body: good, signature: `sha1=${'0'.repeat(40)}` },
             { body: good + ' ', signature: sign(good) },
             { body: issue(1, 'labeled', { repository: { id: 1, full_name: 'acme/none' } }) },
-            { body: { zen: 'no repository at all' }, event: 'ping' },
-            { body: 'not json' },
-            { body: '' },
+            { body: { zen: 'no repository at all' }, event: 'ping', secret: 'guessed' },
+            { body: 'not json', secret: 'guessed' },
+            { body: '', secret: 'guessed' },
         ];
         const answers = [];
         for (const each of bad) answers.push(await send(server, each));
@@ -158,10 +159,13 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
 
     it('say what is wrong with one that is signed and broken', async () => {
         const cut = JSON.stringify({ repository: REPOSITORY, action: 'labeled' }).slice(0, -1);
-        const malformed = await send(server, { body: cut });
-        assert.equal(malformed.status, 400, malformed.text);
+        for (const body of [cut, 'not json', '[]', '""', 'null', '']) {
+            const malformed = await send(server, { body });
+            assert.equal(malformed.status, 400, `${body}: ${malformed.text}`);
+        }
         const id = randomUUID();
-        const lacks = await send(server, { id, body: { repository: REPOSITORY, action: 'opened' } });
+        const body = { repository: REPOSITORY, action: 'opened' };
+        const lacks = await send(server, { id, body });
         assert.equal(lacks.status, 202);
         assert.equal(lacks.json.status, 'invalid');
         assert.match((await receiptOf(id))[0].detail, /issue\.number/);
@@ -185,6 +189,11 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         }
         const ping = await send(server, { body: { zen: 'x', ...body }, event: 'ping' });
         assert.equal(ping.json.status, 'applied');
+        const before = (await receipts()).length;
+        const general = await send(server, { body: { zen: 'of an organization' }, event: 'ping' });
+        assert.equal(general.status, 202);
+        assert.equal(general.json.status, 'ignored');
+        assert.equal((await receipts()).length, before);
     });
 
     it('are listed by what is asked', async () => {
@@ -225,6 +234,35 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         assert.equal(sync.mode, 'webhooks');
         assert.equal(sync.providerId, String(repo.id));
         assert.ok(sync.lastDeliveryAt);
+    });
+
+    it('are found their repository after it was renamed', async () => {
+        const before = (await receipts()).length;
+        repo.rename('invoices');
+        repo.issue({ title: 'Under its new name', by: 'ann' });
+        await hub.settled();
+        assert.ok((await receipts()).length > before);
+        const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+        assert.equal(sync.knownAs, 'acme/invoices');
+        assert.equal(sync.name, 'acme/billing');
+    });
+
+    it('are shown by drover webhooks', async () => {
+        const all = await callDrover(server, ['webhooks']);
+        assert.equal(all.status, 0, all.stderr);
+        assert.match(all.stdout, /acme\/billing +github +webhooks/);
+        const words = ['webhooks', 'acme/billing'];
+        const one = await callDrover(server, [...words, '--event', 'star.created']);
+        assert.equal(one.status, 0, one.stderr);
+        assert.match(one.stdout, /Changes by +webhooks/);
+        assert.match(one.stdout, /star\.created .*ignored/);
+        assert.doesNotMatch(one.stdout, /issues\.labeled/);
+        const json = await callDrover(server, [...words, '--status', 'ignored', '--json']);
+        assert.equal(JSON.parse(json.stdout).items.length, 2);
+        const none = await callDrover(server, ['webhooks', 'acme/none']);
+        assert.equal(none.status, 3);
+        const misplaced = await callDrover(server, ['webhooks', '--status', 'ignored']);
+        assert.equal(misplaced.status, 2);
     });
 });
 
@@ -269,7 +307,7 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             await until('every issue to be a task', async (note) =>
                 note(await tasksOf(server)).length >= numbers.length);
             assert.deepEqual(await tasksOf(server), numbers);
-            const recovered = await until('all deliveries that failed to be fetched', async (note) => {
+            const recovered = await until('all that failed to be fetched', async (note) => {
                 const items = await server.list(
                     '/v1/webhooks/deliveries?limit=200&via=recovered&event=issues.labeled');
                 return note(items).length === 10 && items;
@@ -280,8 +318,35 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
                 assert.ok(sentAt);
             }
             const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
-            assert.equal(sync.mode, 'polling');
+            assert.ok(sync.lastMissedAt); // What drover does there may have been delivered since.
             assert.ok(sync.recovered >= 10);
+            assert.equal(sync.lastError, null);
+            const changes = await server.list(
+                '/v1/events?type=agent.repository.sync.changed&limit=200');
+            assert.ok(changes.some(({ data }) => data.mode === 'polling'));
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+
+    it('are found by comparing state, if the token may not list them', async () => {
+        const { hub, repo, env, config } = await world();
+        const permissions = { metadata: 'read', contents: 'write', issues: 'write',
+            pull_requests: 'write' };
+        env.HUB_TOKEN = hub.token('bot', { permissions });
+        const server = await start({ env, config: CONFIG });
+        try {
+            await server.configure('acme/billing', config);
+            repo.hook({ url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET });
+            await hub.settled();
+            hub.deliver('outage');
+            const issue = repo.issue({ title: 'Nobody told', by: 'ann' });
+            issue.label('drover', 'ann');
+            await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            assert.deepEqual(await tasksOf(server), [issue.number]);
+            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+            assert.ok(sync.deliveriesError, JSON.stringify(sync));
             assert.equal(sync.lastError, null);
         } finally {
             await server.discard();
@@ -305,8 +370,10 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             await server.startAgain();
             await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
             assert.deepEqual(await tasksOf(server), [issue.number]);
-            const items = await server.list('/v1/webhooks/deliveries?via=recovered');
-            assert.ok(items.some(({ event }) => event === 'issues.labeled'), JSON.stringify(items));
+            await until('the delivery to be fetched', async (note) => {
+                const items = note(await server.list('/v1/webhooks/deliveries?via=recovered'));
+                return items.some(({ event }) => event === 'issues.labeled');
+            });
         } finally {
             await server.discard();
             await hub.stop();
@@ -327,8 +394,11 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             const res = await send(server, { body, id });
             assert.equal(res.status, 202, res.text);
             await server.crash();
+            const crashed = new Date().toISOString();
             await server.startAgain();
             await until('the issue to be a task', async () => (await tasksOf(server)).length > 0);
+            const jobs = await server.list('/v1/jobs?queue=drover.issue');
+            assert.ok(jobs.at(-1).createdAt < crashed, 'the sync at the start made the job');
             assert.equal((await send(server, { body, id })).json.status, 'duplicate');
             assert.deepEqual(await tasksOf(server), [issue.number]);
         } finally {
@@ -336,6 +406,80 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
             await hub.stop();
         }
     });
+});
+
+describe('deliveries while the server is killed', { concurrency: 1 }, () => {
+    it('have one receipt each once they were sent again', async () => {
+        const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
+        const server = await start({ env });
+        try {
+            await server.configure('acme/billing', config);
+            const repository = { id: repo.id, full_name: 'acme/billing' };
+            const all = Array.from({ length: 60 }, (_, i) => ({ id: `kill-${i}`,
+                body: { action: 'labeled', issue: { number: 1000 + i }, repository } }));
+            const sent = all.map((each) => send(server, each).catch(() => null));
+            await sent[10];
+            await server.crash();
+            const answers = await Promise.all(sent);
+            await server.startAgain();
+            const taken = async () => {
+                const items = await server.list('/v1/webhooks/deliveries?limit=200');
+                return items.map(({ deliveryId }) => deliveryId);
+            };
+            const kept = new Set(await taken());
+            for (const [i, answer] of answers.entries())
+                if (answer?.status === 202) assert.ok(kept.has(`kill-${i}`), `${i} was lost`);
+            const again = await Promise.all(all.map((each) => send(server, each)));
+            for (const [i, { json }] of again.entries())
+                assert.equal(json.status, kept.has(`kill-${i}`) ? 'duplicate' : 'applied');
+            assert.deepEqual((await taken()).sort(), all.map(({ id }) => id).sort());
+            const looks = await server.list('/v1/jobs?queue=drover.issue&limit=200');
+            const jobs = await Promise.all(looks.map(({ id }) => server.get(`/v1/jobs/${id}`)));
+            const numbers = jobs.map(({ payload }) => payload.number).sort();
+            assert.deepEqual(numbers, all.map(({ body }) => body.issue.number));
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+});
+
+// The forge cannot be reached: what is tested is who may send.
+describe('deliveries of other forges', { concurrency: 1 }, () => {
+    const NOWHERE = 'http://127.0.0.1:9/acme/billing.git';
+    const PUSH = { ref: 'refs/heads/main', after: 'a'.repeat(40) };
+    const GITEA = { ...PUSH, repository: { id: 7, full_name: 'Acme/Billing' } };
+    const GITLAB = { object_kind: 'push', ...PUSH,
+        project: { id: 7, path_with_namespace: 'acme/billing' } };
+    const hex = (text) => createHmac('sha256', SECRETS.WEBHOOK_SECRET).update(text).digest('hex');
+    const forges = [
+        ['gitlab', GITLAB, (text, good) => ({ 'x-gitlab-event': 'Push Hook',
+            'x-gitlab-token': good ? SECRETS.WEBHOOK_SECRET : 'guessed' })],
+        ['gitea', GITEA, (text, good) => ({ 'x-gitea-event': 'push',
+            'x-gitea-delivery': 'one', 'x-gitea-signature': hex(good ? text : 'other') })],
+        ['forgejo', GITEA, (text, good) => ({ 'x-gitea-event': 'push',
+            'x-gitea-delivery': 'one', 'x-gitea-signature': hex(good ? text : 'other') })],
+    ];
+    for (const [forge, payload, headersOf] of forges) {
+        withServer(`are signed as ${forge} does`, { env: SECRETS }, async (server) => {
+            await server.configure('acme/billing', { url: NOWHERE, forge, agent: AGENT,
+                webhook: { secret: 'WEBHOOK_SECRET' }, sync: { everyMs: 86400000 } });
+            const body = JSON.stringify(payload);
+            const post = (good, to = forge) => request(`${server.url}/v1/webhooks/${to}`,
+                { method: 'POST', body, headers: headersOf(body, good) });
+            assert.equal((await post(false)).status, 401);
+            const taken = await post(true);
+            assert.equal(taken.status, 202, taken.text);
+            assert.equal(taken.json.status, 'applied');
+            assert.equal((await post(true)).json.status, 'duplicate');
+            const [receipt] = await server.list('/v1/webhooks/deliveries');
+            assert.equal(receipt.subject, 'branch');
+            assert.equal(receipt.ref, 'main');
+            assert.equal(receipt.forge, forge);
+            const elsewhere = await post(true, 'github');
+            assert.ok([400, 401].includes(elsewhere.status), elsewhere.text);
+        });
+    }
 });
 
 describe('without webhooks', { concurrency: 1 }, () => {

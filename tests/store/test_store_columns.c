@@ -7,6 +7,7 @@
 #include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
+#include "store/intake.h"
 #include "store/memories.h"
 #include "store/messages.h"
 #include "store/patches.h"
@@ -17,10 +18,12 @@
 #include "store/sagas.h"
 #include "store/schedules.h"
 #include "store/shapes.h"
+#include "store/shepherds.h"
 #include "store/sinks.h"
 #include "store/subscriptions.h"
 #include "store/syncs.h"
 #include "store/tokens.h"
+#include "store/trains.h"
 #include "store/verifications.h"
 #include "store/workers.h"
 #include "tests/store/fixture.h"
@@ -231,6 +234,8 @@ struct world {
     struct task_row task;
     struct run_row run;
     struct saga_row saga;
+    struct train_row train;
+    struct pull_request_row pull_request;
 };
 typedef enum rc write_fn(struct db *db, const void *row, struct err *err);
 #define WRITE(function, type)                                                        \
@@ -265,11 +270,17 @@ WRITE(saga_steps_save, struct saga_step_row)
 WRITE(schedules_put, struct schedule_row)
 WRITE(schedules_save, struct schedule_row)
 WRITE(tokens_insert, struct token_row)
+WRITE(trains_insert, struct train_row)
+WRITE(trains_save, struct train_row)
+WRITE(train_cars_insert, struct train_car_row)
+WRITE(train_cars_save, struct train_car_row)
 WRITE(workers_put, struct worker_row)
 WRITE(requests_insert, struct request_row)
 WRITE(requests_save, struct request_row)
 WRITE(subscriptions_put, struct subscription_row)
 WRITE(memories_insert, struct memory_row)
+WRITE(intake_insert, struct intake_row)
+WRITE(intake_save, struct intake_row)
 WRITE(messages_insert, struct message_row)
 WRITE(patches_insert, struct patch_row)
 WRITE(verifications_insert, struct verification_row)
@@ -277,6 +288,9 @@ WRITE(events_append, struct event)
 WRITE(repositories_put, struct repository_row)
 WRITE(repositories_save_quarantine, struct repository_row)
 WRITE(accounts_save, struct account_row)
+WRITE(shepherds_insert, struct shepherd_row)
+WRITE(shepherds_save, struct shepherd_row)
+WRITE(ci_failures_put, struct ci_failure_row)
 
 WRITE(syncs_put, struct sync_row)
 WRITE(syncs_save, struct sync_row)
@@ -354,7 +368,7 @@ static const struct aggregate {
      &sync_shape,
      "repository_id",
      write_syncs_put,
-     {write_syncs_save},
+     {write_syncs_save, write_syncs_put},
      NULL,
      NULL,
      NULL},
@@ -366,7 +380,24 @@ static const struct aggregate {
      "outcome",
      "failed",
      NULL},
+    {"intake", &intake_shape, "id", write_intake_insert, {write_intake_save}, NULL, NULL, NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
+    {"shepherds",
+     &shepherd_shape,
+     "pull_request_id",
+     write_shepherds_insert,
+     {write_shepherds_save},
+     NULL,
+     NULL,
+     NULL},
+    {"ci_failures",
+     &ci_failure_shape,
+     "repository_id",
+     write_ci_failures_put,
+     {NULL},
+     NULL,
+     NULL,
+     NULL},
     {"run_messages", &message_shape, "run_id", write_messages_insert, {NULL}, NULL, NULL, NULL},
     {"patches", &patch_shape, "id", write_patches_insert, {NULL}, "status", "created", NULL},
     {"pull_requests",
@@ -436,6 +467,15 @@ static const struct aggregate {
      NULL,
      NULL},
     {"tokens", &token_shape, "id", write_tokens_insert, {NULL}, NULL, NULL, NULL},
+    {"trains", &train_shape, "id", write_trains_insert, {write_trains_save}, NULL, NULL, NULL},
+    {"train_cars",
+     &train_car_shape,
+     "id",
+     write_train_cars_insert,
+     {write_train_cars_save},
+     NULL,
+     NULL,
+     NULL},
     {"verifications",
      &verification_shape,
      "id",
@@ -515,10 +555,14 @@ static void point(struct fixture *f, const struct world *world, const struct agg
     const struct {
         const char *column;
         const struct id *id;
-    } targets[] = {
-        {"workspace_id", &f->workspace_id}, {"repository_id", &f->repository_id},
-        {"task_id", &world->task.id},       {"parent_id", &world->task.id},
-        {"run_id", &world->run.id},         {"saga_id", is_run ? NULL : &world->saga.id}};
+    } targets[] = {{"workspace_id", &f->workspace_id},
+                   {"repository_id", &f->repository_id},
+                   {"task_id", &world->task.id},
+                   {"parent_id", &world->task.id},
+                   {"run_id", &world->run.id},
+                   {"saga_id", is_run ? NULL : &world->saga.id},
+                   {"train_id", &world->train.id},
+                   {"pull_request_id", is_run ? NULL : &world->pull_request.id}};
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
         struct id *at = member(aggregate, targets[i].column, row);
         if (at != NULL && targets[i].id != NULL)
@@ -536,6 +580,23 @@ static struct world world_make(struct fixture *fixture)
                                    .workspace_id = f.workspace_id,
                                    .definition = STR("[]")};
     must(sagas_insert(f.db, &world.saga, &f.err));
+    world.train = (struct train_row){.id = fixture_id(fixture),
+                                     .workspace_id = f.workspace_id,
+                                     .repository_id = f.repository_id,
+                                     .target_branch = "world"};
+    must(trains_insert(f.db, &world.train, &f.err));
+    const struct run_row other = fixture_run(fixture, &world.task);
+    world.pull_request = (struct pull_request_row){.id = fixture_id(fixture),
+                                                   .number = 1,
+                                                   .repository_id = f.repository_id,
+                                                   .task_id = world.task.id,
+                                                   .run_id = other.id,
+                                                   .branch = "world",
+                                                   .target_branch = "main",
+                                                   .url = "/world#1",
+                                                   .status = "open",
+                                                   .head_commit = "head"};
+    must(pull_requests_insert(f.db, &world.pull_request, &f.err));
     return world;
 }
 

@@ -7,8 +7,12 @@
 #include "base/fd.h"
 #include "store/capacity.h"
 #include "store/dead_letters.h"
+#include "store/deliveries.h"
 #include "store/events.h"
+#include "store/job_prune.h"
+#include "store/pull_requests.h"
 #include "store/queue_levels.h"
+#include "store/syncs.h"
 #include "store/timers.h"
 #include "tests/store/fixture.h"
 #include <pthread.h>
@@ -491,8 +495,55 @@ START_TEST(admission_counts_in_indexes)
         {"sum(CASE", "COVERING INDEX runs_spent (workspace_id=? AND ended_us=?"},
         {"sum(CASE", "COVERING INDEX runs_spent (workspace_id=? AND ended_us>?)"},
         {"FROM runs r JOIN tasks", "SEARCH r USING INDEX runs_status (status=?)"},
-        {"FROM pull_requests WHERE repository_id = $1", "INDEX pull_requests_open"},
+        {"count(*) FROM pull_requests", "INDEX pull_requests_open"},
         {"(rank, id) < ", "COVERING INDEX runs_queued (workspace_id=?)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *plan = plan_of(&f, statement_with(cases[i].words));
+        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
+    }
+}
+END_TEST
+
+START_TEST(what_comes_from_a_forge_is_found_in_indexes)
+{
+    CAUGHT(f);
+    struct id id = fixture_id(&f), found;
+    struct pull_request_ids ids;
+    struct sync_row *syncs;
+    struct delivery_row *rows;
+    size_t count;
+    int64_t number;
+    const struct artifact_source source = {f.store, f.db};
+    must_be(RC_NOT_FOUND, deliveries_find(f.db, &id, "guid", &found, &f.err));
+    must(deliveries_list(f.db, &(struct delivery_filter){.repository = "r", .limit = 1}, &f.arena,
+                         &rows, &count, &f.err));
+    must(deliveries_list(f.db, &(struct delivery_filter){.status = "lost", .limit = 1}, &f.arena,
+                         &rows, &count, &f.err));
+    must(deliveries_prune(&source, &(struct delivery_prune){.before_us = 1, .limit = 1}, &f.arena,
+                          &number, &f.err));
+    must(syncs_find(f.db, &(struct sync_question){"github", "7", "a/b"}, &f.arena, &syncs, &count,
+                    &f.err));
+    must(pull_requests_numbered(f.db, &id, 1, &f.arena, &ids, &f.err));
+    must(pull_requests_at_head(f.db, &id, "c", &f.arena, &ids, &f.err));
+    must(pull_requests_of_branch(f.db, &id, "b", &f.arena, &ids, &f.err));
+    must(jobs_prune(f.db, &(struct job_prune){"q", 1, 1}, &f.arena, &number, &f.err));
+    static const struct {
+        const char *words, *plan;
+    } cases[] = {
+        {"AND delivery_id = $2", "INDEX receipts_delivery (repository_id=? AND delivery_id=?)"},
+        {"external_event_receipts WHERE repository_id = (SELECT",
+         "INDEX receipts_repository (repository_id=? AND id>? AND id<?)"},
+        {"external_event_receipts WHERE status = $2", "INDEX receipts_status (status=? AND id>?"},
+        {"received_us < $1", "INDEX receipts_received (received_us<?)"},
+        {"FROM forge_syncs WHERE repository_id IN",
+         "INDEX forge_syncs_provider (forge=? AND provider_id=?)"},
+        {"FROM forge_syncs WHERE repository_id IN",
+         "INDEX forge_syncs_name (forge=? AND full_name=?)"},
+        {"AND number = $2", "INDEX pull_requests_number (number=? AND repository_id=?)"},
+        {"AND head_commit = $2", "INDEX pull_requests_open (repository_id=?)"},
+        {"OR target_branch = $2", "INDEX pull_requests_open (repository_id=?)"},
+        {"state = 'succeeded' AND updated_us", "INDEX jobs_settled (queue=? AND state=?)"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *plan = plan_of(&f, statement_with(cases[i].words));
@@ -611,6 +662,7 @@ Suite *store_sqlite_suite(void)
     suite_add_tcase(suite, tc);
     TCase *plans = tcase_create("plans");
     tcase_add_test(plans, looks_at_queues_use_their_index);
+    tcase_add_test(plans, what_comes_from_a_forge_is_found_in_indexes);
     tcase_add_test(plans, hot_statements_use_their_index);
     tcase_add_test(plans, admission_counts_in_indexes);
     tcase_add_test(plans, no_statement_walks_a_whole_table);

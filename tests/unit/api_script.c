@@ -93,7 +93,8 @@ struct api_script *api_script_start(const struct script_step *steps, size_t coun
 {
     struct api_script *script = mem_alloc(sizeof *script);
     ck_assert_uint_le(count, STEPS_MAX);
-    memcpy(script->steps, steps, count * sizeof *steps);
+    for (size_t i = 0; i < count; i++)
+        script->steps[i] = steps[i];
     script->count = count;
     pthread_mutex_init(&script->lock, NULL);
     script->server = tiny_server_start(handle, script);

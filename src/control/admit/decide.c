@@ -2,15 +2,20 @@
  * decide.c - a person approves or rejects; and the forge has merged or closed a pull request.
  */
 #include "control/admit/decide.h"
+#include "control/run/approval.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
+#include "control/run/results.h"
 #include "core/event_types.h"
 #include "core/run/policy.h"
 #include "store/approvals.h"
+#include "store/memories.h"
 #include "store/pull_requests.h"
 #include "store/timers.h"
 #include <string.h>
+
+enum { RULE_PATHS_BYTES = 8 * 1024 };
 
 static enum rc load_pending(struct context *ctx, const struct id *id, struct approval_row *ret_row,
                             struct flow *ret_flow)
@@ -113,6 +118,46 @@ static enum rc end_rejected(struct context *ctx, struct flow *flow, const struct
     return flow_end(ctx, flow, &ending);
 }
 
+/* What a reviewer has corrected, and a person has agreed to, is told to later runs. */
+static enum rc keep_rule(struct context *ctx, const struct flow *flow,
+                         const struct approval_row *row)
+{
+    CLEANUP(js_freep) struct js *detail = NULL;
+    enum rc rc = js_parse(row->detail.at, row->detail.len, &detail, ctx->err);
+    if (rc != RC_OK)
+        return rc;
+    const char *path = js_get_str(detail, "path", NULL);
+    struct memory_row memory = {
+        .id = context_id(ctx),
+        .workspace_id = flow->task.workspace_id,
+        .repository_id = flow->task.repository_id,
+        .task_id = flow->task.id,
+        .run_id = flow->run.id,
+        .outcome = "rule",
+        .summary = arena_printf(ctx->arena, "Rule from a review (%s), agreed to by %s: %s",
+                                js_get_str(detail, "source", "unknown"), row->decided_by,
+                                row->summary),
+        .created_us = ctx->now_us,
+    };
+    CLEANUP(buf_release) struct buf paths;
+    buf_init(&paths, RULE_PATHS_BYTES);
+    struct jw jw = jw_to(&paths);
+    jw_begin(&jw, '[');
+    if (path != NULL)
+        jw_str(&jw, path);
+    jw_end(&jw, ']');
+    memory.paths = buf_str(&paths);
+    return memories_insert(ctx->db, &memory, ctx->err);
+}
+
+/* No run waits for it: the shepherd of the pull request does, or nobody. */
+static enum rc go_on_beside(struct context *ctx, struct flow *flow, const struct approval_row *row)
+{
+    if (strcmp(row->kind, "rule") != 0)
+        return timer_start(ctx, TIMER_SHEPHERD, &flow->run.pull_request_id, ctx->now_us);
+    return strcmp(row->status, "approved") == 0 ? keep_rule(ctx, flow, row) : RC_OK;
+}
+
 static enum rc apply_decide(struct context *ctx, struct command *command)
 {
     struct cmd_decide *cmd = (struct cmd_decide *)command;
@@ -125,7 +170,9 @@ static enum rc apply_decide(struct context *ctx, struct command *command)
         return rc;
     cmd->run_id = row.run_id;
     rc = close_approval(ctx, &flow, &row, cmd);
-    if (rc == RC_OK)
+    if (rc == RC_OK && !approval_moves_run(row.kind))
+        rc = go_on_beside(ctx, &flow, &row);
+    else if (rc == RC_OK)
         rc = cmd->approve ? go_on(ctx, &flow, &row) : end_rejected(ctx, &flow, &row);
     return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
@@ -173,6 +220,25 @@ static void note_pull_request(struct event_body *body, const struct pull_request
     jw_kint(&body->jw, "number", row->number);
 }
 
+enum rc decide_merged(struct context *ctx, struct flow *flow, struct pull_request_row *row,
+                      const char *merge_commit)
+{
+    row->status = "merged";
+    row->draft = false;
+    row->merge_commit = merge_commit;
+    row->merged_us = ctx->now_us;
+    CLEANUP(event_body_release) struct event_body body;
+    note_pull_request(&body, row);
+    jw_kstr(&body.jw, "mergeCommit", row->merge_commit);
+    return end_pull_request(ctx, flow, row, EV_PR_MERGED, &body);
+}
+
+/* Its shepherd, if it has one, has nothing more to do. */
+static enum rc tell_shepherd(struct context *ctx, const struct id *pull_request_id)
+{
+    return timer_start(ctx, TIMER_SHEPHERD, pull_request_id, ctx->now_us);
+}
+
 static enum rc apply_merged(struct context *ctx, struct command *command)
 {
     struct cmd_merged *cmd = (struct cmd_merged *)command;
@@ -181,14 +247,8 @@ static enum rc apply_merged(struct context *ctx, struct command *command)
     enum rc rc = load_pull_request(ctx, &cmd->pull_request_id, &row, &flow);
     if (rc != RC_OK || strcmp(row.status, "merged") == 0)
         return rc; /* Recorded already: the same answer again. */
-    row.status = "merged";
-    row.draft = false;
-    row.merge_commit = cmd->merge_commit;
-    row.merged_us = ctx->now_us;
-    CLEANUP(event_body_release) struct event_body body;
-    note_pull_request(&body, &row);
-    jw_kstr(&body.jw, "mergeCommit", row.merge_commit);
-    return end_pull_request(ctx, &flow, &row, EV_PR_MERGED, &body);
+    rc = decide_merged(ctx, &flow, &row, cmd->merge_commit);
+    return rc == RC_OK ? tell_shepherd(ctx, &row.id) : rc;
 }
 
 static const struct command_ops merged_ops = {.name = "merged", .apply = apply_merged};
@@ -196,6 +256,17 @@ static const struct command_ops merged_ops = {.name = "merged", .apply = apply_m
 struct cmd_merged *cmd_merged_new(void)
 {
     return command_new(&merged_ops, sizeof(struct cmd_merged));
+}
+
+enum rc decide_closed(struct context *ctx, struct flow *flow, struct pull_request_row *row,
+                      const char *reason)
+{
+    row->status = "closed";
+    CLEANUP(event_body_release) struct event_body body;
+    note_pull_request(&body, row);
+    jw_kstr(&body.jw, "actor", ctx->actor.id);
+    jw_kstr(&body.jw, "reason", reason);
+    return end_pull_request(ctx, flow, row, EV_PR_CLOSED, &body);
 }
 
 static enum rc apply_closed(struct context *ctx, struct command *command)
@@ -209,12 +280,8 @@ static enum rc apply_closed(struct context *ctx, struct command *command)
     if (strcmp(row.status, "open") != 0)
         return err_set(ctx->err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
                        (long long)row.number, row.status);
-    row.status = "closed";
-    CLEANUP(event_body_release) struct event_body body;
-    note_pull_request(&body, &row);
-    jw_kstr(&body.jw, "actor", ctx->actor.id);
-    jw_kstr(&body.jw, "reason", cmd->reason);
-    return end_pull_request(ctx, &flow, &row, EV_PR_CLOSED, &body);
+    rc = decide_closed(ctx, &flow, &row, cmd->reason);
+    return rc == RC_OK ? tell_shepherd(ctx, &row.id) : rc;
 }
 
 static const struct command_ops closed_ops = {.name = "closed", .apply = apply_closed};

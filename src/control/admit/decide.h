@@ -27,4 +27,12 @@ struct cmd_closed { /* The forge has closed a pull request: record it. */
     const char *reason; /* or NULL */
 };
 struct cmd_closed *cmd_closed_new(void);
+
+/* The same inside another command.  The flow is that of the run that opened it. */
+struct flow;
+struct pull_request_row;
+MUST_USE enum rc decide_merged(struct context *ctx, struct flow *flow, struct pull_request_row *row,
+                               const char *merge_commit);
+MUST_USE enum rc decide_closed(struct context *ctx, struct flow *flow, struct pull_request_row *row,
+                               const char *reason);
 #endif

@@ -1,5 +1,6 @@
 #include "control/admit/repo_follow.h"
 #include "control/run/effective.h"
+#include "control/run/run_clock.h"
 #include "core/pr/forge_event.h"
 #include "store/syncs.h"
 #include "store/timers.h"
@@ -11,19 +12,16 @@ static enum rc begin(struct context *ctx, const struct repository_row *repositor
         .repository_id = repository->id,
         .forge = config->forge,
         .full_name = full_name,
+        .secret = config->webhook.secret,
+        .old_secret = config->webhook.old_secret,
         .mode = SYNC_POLLING,
         .mode_since_us = ctx->now_us,
         .deliveries_since_us = ctx->now_us,
         .created_us = ctx->now_us,
         .updated_us = ctx->now_us,
     };
-    const struct timer_row timer = {
-        .kind = TIMER_SYNC, .subject = repository->id, .due_us = ctx->now_us + delay_us};
     enum rc rc = syncs_put(ctx->db, &row, ctx->err);
-    if (rc == RC_OK)
-        rc = timers_set(ctx->db, &timer, ctx->err);
-    context_due(ctx, timer.due_us);
-    return rc;
+    return rc == RC_OK ? timer_start(ctx, TIMER_SYNC, &repository->id, ctx->now_us + delay_us) : rc;
 }
 
 static enum rc end(struct context *ctx, const struct id *repository_id)

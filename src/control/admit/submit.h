@@ -39,6 +39,9 @@ struct submission {
     const char *body_sha256;     /* of the request, for the key */
     const char *override_reason; /* Why it is to be accepted although policy denies it; or NULL */
     bool may_override;           /* The actor is an admin. */
+    /* A repair of a pull request: see struct task_row. */
+    struct id pull_request_id;
+    const char *head_commit, *merge_with;
     const char *requested_by;    /* For whom drover submits it; NULL: the actor */
 };
 struct submission submission_new(void);

@@ -39,21 +39,6 @@ enum rc intake_look(struct context *ctx, const struct repository_row *repository
     return repo_job_enqueue(ctx, &job, NULL);
 }
 
-static enum rc apply_look(struct context *ctx, struct command *command)
-{
-    const struct cmd_intake_look *cmd = (const struct cmd_intake_look *)command;
-    struct repository_row repository;
-    enum rc rc = repositories_get(ctx->db, &cmd->repository_id, ctx->arena, &repository, ctx->err);
-    return rc == RC_OK ? intake_look(ctx, &repository, cmd->number) : rc;
-}
-
-static const struct command_ops look_ops = {.name = "intake_look", .apply = apply_look};
-
-struct cmd_intake_look *cmd_intake_look_new(void)
-{
-    return command_new(&look_ops, sizeof(struct cmd_intake_look));
-}
-
 /* ---- deciding ---- */
 
 /* All that belongs to one issue that was read. */
@@ -120,7 +105,8 @@ static enum rc load_known(struct context *ctx, struct reading *reading, struct i
         .text_us = row->text_us,
         .last_comment_id = row->last_comment_id,
         .act_us = row->act_us,
-        .since_us = reading->repository->created_us,
+        /* Forges count in whole seconds. */
+        .since_us = reading->repository->created_us / US_PER_SECOND * US_PER_SECOND,
     };
     return RC_OK;
 }

@@ -7,7 +7,6 @@
  */
 #ifndef CONTROL_PR_INTAKE_H
 #define CONTROL_PR_INTAKE_H
-#include "control/commit/command.h"
 #include "control/pr/repo_jobs.h"
 
 /* The issue is read again, unless the repository takes none in. */
@@ -15,12 +14,4 @@ MUST_USE enum rc intake_look(struct context *ctx, const struct repository_row *r
                              int64_t number);
 /* The job `issue` has completed, for control/hooks.c. */
 MUST_USE enum rc intake_read(struct context *ctx, const struct repo_job_end *end);
-
-/* An issue of a forge that sends no webhooks has changed. */
-struct cmd_intake_look {
-    struct command base;
-    struct id repository_id;
-    int64_t number;
-};
-struct cmd_intake_look *cmd_intake_look_new(void);
 #endif

@@ -1,22 +1,14 @@
 #include "control/pr/look.h"
 #include "control/pr/intake.h"
 #include "control/pr/shepherd.h"
+#include "control/pr/train.h"
 #include "store/pull_requests.h"
-#include "store/timers.h"
-
-static enum rc look_now(struct context *ctx, const struct id *pull_request_id)
-{
-    const struct timer_row timer = {
-        .kind = TIMER_SHEPHERD, .subject = *pull_request_id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
-}
 
 static enum rc look_at_all(struct context *ctx, const struct pull_request_ids *found)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < found->count; i++)
-        rc = look_now(ctx, &found->ids[i]);
+        rc = shepherd_look(ctx, &found->ids[i]);
     return rc;
 }
 
@@ -48,5 +40,7 @@ enum rc look_at_branch(struct context *ctx, const struct repository_row *reposit
     struct pull_request_ids found = {0};
     enum rc rc = pull_requests_of_branch(ctx->db, &repository->id, branch, ctx->arena, &found,
                                          ctx->err);
-    return rc == RC_OK ? look_at_all(ctx, &found) : rc;
+    if (rc == RC_OK)
+        rc = look_at_all(ctx, &found);
+    return rc == RC_OK ? train_look(ctx, &repository->id, branch) : rc;
 }

@@ -3,10 +3,10 @@
 #include "control/pr/look.h"
 #include "control/pr/receive.h"
 #include "control/run/effective.h"
+#include "control/run/run_clock.h"
 #include "core/event_types.h"
 #include "forge/forge.h"
 #include "store/artifacts.h"
-#include "store/timers.h"
 #include <string.h>
 
 enum {
@@ -20,6 +20,8 @@ enum {
 #define START_STEP_US (20 * US_PER_MS)
 /* Deliveries and changes may become visible out of order. */
 #define OVERLAP_US (5 * US_PER_MINUTE)
+/* Between two tries that fail, at most, unless the configuration says more. */
+#define FAILED_PAUSE_MAX_MS INT64_C(3600000)
 /* A repository whose configuration cannot be decoded is looked at again then. */
 #define BROKEN_PAUSE_MS (10 * 60 * 1000)
 
@@ -90,11 +92,7 @@ static enum rc save_settled(struct context *ctx, const struct repository_row *re
 
 static enum rc set_timer(struct context *ctx, const struct id *repository_id, int64_t pause_ms)
 {
-    const struct timer_row timer = {.kind = TIMER_SYNC,
-                                    .subject = *repository_id,
-                                    .due_us = ctx->now_us + pause_ms * US_PER_MS};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SYNC, repository_id, ctx->now_us + pause_ms * US_PER_MS);
 }
 
 enum rc sync_received(struct context *ctx, const struct repository_row *repository,
@@ -271,8 +269,8 @@ static enum rc look_at_changes(struct context *ctx, const struct repository_row 
     return rc;
 }
 
-/* Where no deliveries are listed, as by a forge that cannot, a change that is older than the last one
-   shows that they do not arrive. */
+/* Where no deliveries are listed, as by a forge that cannot, a change that came after the last one
+   and is not on its way any more shows that they do not arrive. */
 static bool shows_a_gap(struct context *ctx, const struct sync_row *row, const struct js *list)
 {
     for (size_t i = 0; i < js_count(list); i++) {
@@ -284,13 +282,14 @@ static bool shows_a_gap(struct context *ctx, const struct sync_row *row, const s
     return false;
 }
 
-static void note_changes(struct context *ctx, const struct js *report, struct sync_row *row)
+/* true: the list ends later than the last one did. */
+static bool note_changes(struct context *ctx, const struct js *report, struct sync_row *row)
 {
     const struct js *list = js_get(report, "changed");
     const char *etag = js_get_str(report, "etag", NULL);
     int64_t last_us = js_get_int(js_at(list, js_count(list) - 1), "updatedUs", 0);
     if (js_get_bool(report, "same", false))
-        return;
+        return false;
     bool moved = js_count(list) > 0 && last_us > row->changes_since_us;
     if (row->mode == SYNC_WEBHOOKS && js_count(js_get(report, "deliveries")) == 0 &&
         shows_a_gap(ctx, row, list))
@@ -298,19 +297,27 @@ static void note_changes(struct context *ctx, const struct js *report, struct sy
     row->changes_since_us = moved ? last_us : row->changes_since_us;
     /* It is of a list that began elsewhere. */
     row->etag = moved || etag == NULL || strlen(etag) > ETAG_BYTES_MAX ? NULL : etag;
+    return moved;
 }
 
 /* ---- reports ---- */
 
+/* In the result, or as an artifact when it is large: then *ret_tree owns it. */
 static enum rc read_report(struct context *ctx, const struct repo_job_end *end,
-                           struct js **ret_report)
+                           struct js **ret_tree, const struct js **ret_report)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SYNC_REPORT_MAX);
+    *ret_report = js_get(end->result, "report");
+    if (*ret_report != NULL)
+        return RC_OK;
     const struct artifact_source source = {ctx->store, ctx->db};
     const char *sha256 = js_get_str(end->result, "reportSha256", "");
     enum rc rc = artifact_read(&source, sha256, &text, ctx->err);
-    return rc == RC_OK ? js_parse(buf_text(&text), text.len, ret_report, ctx->err) : rc;
+    if (rc == RC_OK)
+        rc = js_parse(buf_text(&text), text.len, ret_tree, ctx->err);
+    *ret_report = *ret_tree;
+    return rc;
 }
 
 static enum rc changes_came(struct context *ctx, const struct repo_job_end *end,
@@ -327,12 +334,13 @@ static enum rc changes_came(struct context *ctx, const struct repo_job_end *end,
     if (rc != RC_OK)
         return rc;
     close_gap(ctx, &gap, &row);
-    note_changes(ctx, report, &row);
+    bool moved = note_changes(ctx, report, &row);
     row.deliveries_error = js_get_str(report, "deliveriesError", NULL);
     row.last_sync_us = ctx->now_us;
     row.last_error = NULL;
+    row.failures = 0;
     rc = save_settled(ctx, end->repository, &row);
-    bool again = js_get_bool(report, "more", false);
+    bool again = moved && js_get_bool(report, "more", false);
     return rc == RC_OK && again ? set_timer(ctx, &end->repository->id, 0) : rc;
 }
 
@@ -390,10 +398,11 @@ static enum rc payloads_came(struct context *ctx, const struct repo_job_end *end
 
 enum rc sync_completed(struct context *ctx, const struct repo_job_end *end)
 {
-    CLEANUP(js_freep) struct js *report = NULL;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    const struct js *report = NULL;
     if (end->repository->removed)
         return RC_OK;
-    enum rc rc = read_report(ctx, end, &report);
+    enum rc rc = read_report(ctx, end, &tree, &report);
     if (rc != RC_OK)
         return rc;
     return text_same(js_get_str(end->payload, "what", ""), "payloads")
@@ -401,7 +410,15 @@ enum rc sync_completed(struct context *ctx, const struct repo_job_end *end)
                : changes_came(ctx, end, report);
 }
 
-/* The timer asks again in time. */
+/* The more often it failed, the later it is asked again. */
+static int64_t failed_pause_ms(const struct sync_row *row, const struct repo_config *config)
+{
+    int64_t pause_ms = sync_pause_ms(row->mode, &config->sync);
+    for (int64_t i = 1; i < row->failures && pause_ms < FAILED_PAUSE_MAX_MS; i++)
+        pause_ms *= 2;
+    return pause_ms;
+}
+
 enum rc sync_failed(struct context *ctx, const struct repo_job_end *end)
 {
     struct sync_row row;
@@ -411,7 +428,12 @@ enum rc sync_failed(struct context *ctx, const struct repo_job_end *end)
     row.last_error = arena_printf(ctx->arena, "%s: %.*s", end->code, ERROR_BYTES_MAX,
                                   end->message != NULL ? end->message : "");
     row.last_error_us = ctx->now_us;
-    return save(ctx, &row);
+    row.failures++;
+    rc = save(ctx, &row);
+    CLEANUP(config_book_putp) struct known_config *known = effective_now(ctx, end->repository);
+    return rc == RC_OK && known != NULL && !end->repository->removed
+               ? set_timer(ctx, &row.repository_id, failed_pause_ms(&row, &known->config))
+               : rc;
 }
 
 /* ---- the commands ---- */

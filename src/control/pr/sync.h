@@ -9,8 +9,8 @@
  *     +----------    and they are received as if they had arrived (receive.h)
  *
  * While webhooks work this happens every sync.recoverMs and finds nothing; without them every
- * sync.everyMs, and is how changes are found (core/pr/sync_mode.h).  It also happens at the start of
- * a server.  What was found is compared with receipts only, never with the clock: a server that was
+ * sync.everyMs, and is how changes are found (core/pr/sync_mode.h).  It also happens at the start
+ * of a server.  What was found is compared with receipts, not with the clock: a server that was
  * away for an hour asks from the last delivery on that it knows.
  */
 #ifndef CONTROL_PR_SYNC_H
@@ -22,7 +22,7 @@
 #include "store/syncs.h"
 
 enum {
-    SYNC_REPORT_MAX = 1024 * 1024,       /* Of a job's report, an artifact. */
+    SYNC_REPORT_MAX = 1024 * 1024,       /* Of a job's report. */
     SYNC_FETCHED_MAX = 25,               /* Deliveries that one job fetches. */
     SYNC_PAYLOAD_MAX = 26 * 1024 * 1024, /* Of one delivery: 25 MB at GitHub. */
 };

@@ -1,6 +1,3 @@
-/*
- * train_flow.c - see train_flow.h.
- */
 #include "control/pr/train_flow.h"
 #include "control/commit/event_body.h"
 #include "control/pr/train_jobs.h"

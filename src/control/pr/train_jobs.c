@@ -160,14 +160,14 @@ static enum rc take_move(struct context *ctx, const struct report *report)
         car->commit_hash = tip;
         train_arrived(&flow->train, train_flow_place(flow, car));
     }
-    flow->row.rounds++;
+    flow->row.rounds += !landing;
     enum rc rc = train_flow_sync(ctx, flow);
     train_shed(&flow->train);
     train_moved(&flow->train, true);
     flow->row.base_commit = tip;
     if (landing)
         flow->train.based = false;
-    if (rc != RC_OK)
+    if (rc != RC_OK || landing)
         return rc;
     const struct train_note note = {.type = EV_TRAIN_MOVED, .commit = tip};
     return train_flow_emit(ctx, flow, &note);

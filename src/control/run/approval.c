@@ -21,6 +21,11 @@ static bool is_about_plan(const char *kind)
     return strcmp(kind, "plan") == 0;
 }
 
+bool approval_moves_run(const char *kind)
+{
+    return is_about_plan(kind) || strcmp(kind, "patch") == 0 || strcmp(kind, "override") == 0;
+}
+
 /* ---- asking ---- */
 
 /* The agent's summary of its patch, where the question has none. */

@@ -6,8 +6,8 @@
 #include "control/run/questions.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
-#include "core/text/prose.h"
 #include "forge/git.h"
+#include "store/pull_requests.h"
 #include <string.h>
 
 /* A session that the remote service refuses costs nothing but time. */
@@ -64,24 +64,13 @@ static struct shape find_shape(struct context *ctx, struct flow *flow,
     return shape;
 }
 
-/* A task that is nothing but its issue has the title of that. */
-static const char *title_of(const struct task_row *task, struct arena *arena)
-{
-    CLEANUP(js_freep) struct js *origin = NULL;
-    if (text_empty(task->description) && task->origin.len > 0 &&
-        js_parse(task->origin.at, task->origin.len, &origin, NULL) == RC_OK &&
-        !text_empty(js_get_str(origin, "title", "")))
-        return prose_line(arena, js_get_str(origin, "title", ""), TASK_TITLE_MAX);
-    return task_title(task->description, task->issue_number, arena);
-}
-
 static void write_task(struct jw *jw, const struct flow *flow, struct arena *arena)
 {
     const struct task_row *task = &flow->task;
     jw_kstr(jw, "taskId", task->id.text);
     jw_kstr(jw, "repository", task->repository);
     jw_kstr(jw, "targetBranch", task->target_branch);
-    jw_kstr(jw, "title", title_of(task, arena));
+    jw_kstr(jw, "title", flow_title(task, arena));
     jw_kstr(jw, "description", task->description);
     if (task->issue_number > 0)
         jw_kint(jw, "issueNumber", task->issue_number);
@@ -180,6 +169,27 @@ static enum rc write_said(struct context *ctx, const struct flow *flow, struct j
     return rc == RC_OK ? questions_write(ctx, flow, jw) : rc;
 }
 
+/* Of a repair: the pull request that it continues. */
+static enum rc write_pull_request(struct context *ctx, const struct flow *flow, struct jw *jw)
+{
+    const struct task_row *task = &flow->task;
+    struct pull_request_row pr;
+    if (id_is_none(&task->pull_request_id))
+        return RC_OK;
+    enum rc rc = pull_requests_get(ctx->db, &task->pull_request_id, ctx->arena, &pr, ctx->err);
+    if (rc != RC_OK)
+        return rc;
+    jw_kint(jw, "pullRequestNumber", pr.number);
+    jw_key(jw, "pullRequest");
+    jw_begin(jw, '{');
+    jw_kint(jw, "number", pr.number);
+    jw_kstr(jw, "title", pr.title);
+    jw_kstr(jw, "head", task->head_commit);
+    jw_optstr(jw, "mergeWith", task->merge_with);
+    jw_end(jw, '}');
+    return RC_OK;
+}
+
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
                              const struct repo_config *config, const struct blueprint_step *step,
                              struct str *ret_payload)
@@ -197,13 +207,15 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
         write_account(&jw, ctx, &flow->run);
     if (flow->record.len > 0)
         jw_kraw(&jw, "record", flow->record);
+    if (flow->shepherd.len > 0)
+        jw_kraw(&jw, "shepherd", flow->shepherd);
+    enum rc rc = write_pull_request(ctx, flow, &jw);
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);
     write_snapshot(&jw, flow);
-    enum rc rc = RC_OK;
-    if (step->kind == STEP_HYDRATE && config->prompt.memory)
+    if (rc == RC_OK && step->kind == STEP_HYDRATE && config->prompt.memory)
         rc = memories_write(ctx, flow, &jw);
-    if (step_row(step->kind)->runs_agent)
+    if (rc == RC_OK && step_row(step->kind)->runs_agent)
         rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)

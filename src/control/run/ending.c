@@ -4,6 +4,7 @@
 #include "control/run/assignment.h"
 #include "control/run/memories.h"
 #include "control/run/questions.h"
+#include "control/run/run_clock.h"
 #include "control/run/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -113,10 +114,13 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
         rc = pool_book(ctx, &flow->run);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
         rc = close_approvals(ctx, flow);
-    if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))
+    if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id) &&
+        id_is_none(&flow->task.pull_request_id)) /* A repair's branch is not its own. */
         rc = saga_undo_publish(ctx, flow, &mover);
     if (rc == RC_OK && worked)
         rc = enqueue_clean(ctx, flow);
+    if (rc == RC_OK && !id_is_none(&flow->task.pull_request_id))
+        rc = timer_start(ctx, TIMER_SHEPHERD, &flow->task.pull_request_id, ctx->now_us);
     if (rc == RC_OK && flow->run.status != RUN_COMPLETED && !id_is_none(&flow->run.root_run_id))
         rc = end_subtasks(ctx, flow);
     ctx->round->admit = true;

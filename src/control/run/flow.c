@@ -6,6 +6,7 @@
 #include "core/queue/rank.h"
 #include "core/run/task_limits.h"
 #include "core/text/prose.h"
+#include "store/pull_requests.h"
 #include <assert.h>
 #include <string.h>
 
@@ -116,6 +117,16 @@ enum rc flow_save(struct context *ctx, struct flow *flow)
     return tasks_save(ctx->db, &flow->task, ctx->err);
 }
 
+const char *flow_title(const struct task_row *task, struct arena *arena)
+{
+    CLEANUP(js_freep) struct js *origin = NULL;
+    if (text_empty(task->description) && task->origin.len > 0 &&
+        js_parse(task->origin.at, task->origin.len, &origin, NULL) == RC_OK &&
+        !text_empty(js_get_str(origin, "title", "")))
+        return prose_line(arena, js_get_str(origin, "title", ""), TASK_TITLE_MAX);
+    return task_title(task->description, task->issue_number, arena);
+}
+
 /* Rooms above this one that follow runs, and channels that people listen to. */
 static enum rc tell(struct context *ctx, const struct flow *flow, const struct event *event)
 {
@@ -216,6 +227,20 @@ static enum rc add_forecast(struct context *ctx, struct flow *flow,
     return rc;
 }
 
+/* A repair works on the branch of its pull request, from the head that it is to mend; where that is
+   to be merged with another commit first, prepare does it and reports the base. */
+static enum rc continue_pr(struct context *ctx, struct flow *flow)
+{
+    struct pull_request_row pr;
+    enum rc rc = pull_requests_get(ctx->db, &flow->task.pull_request_id, ctx->arena, &pr, ctx->err);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.branch = pr.branch;
+    if (flow->task.merge_with == NULL)
+        flow->run.base_commit = flow->task.head_commit;
+    return RC_OK;
+}
+
 enum { SLUG_BYTES = 41 };
 
 enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
@@ -252,6 +277,10 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .events_left = budget_of_events(ctx, config),
     };
     rc = add_forecast(ctx, flow, config);
+    if (rc != RC_OK)
+        return rc;
+    if (!id_is_none(&task->pull_request_id))
+        rc = continue_pr(ctx, flow);
     if (rc != RC_OK)
         return rc;
     flow->stored_run = flow->run;

@@ -43,6 +43,7 @@ struct flow {
     bool session_resumed;     /* The next agent job resumes a session that may have begun. */
     struct str doubts;        /* JSON object, for the next question: what judges said; or empty. */
     struct str record;        /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct str shepherd;      /* JSON object, for a job about its pull request; or empty. */
     struct lineage lineage;   /* For flow_new_run. */
     struct forecast forecast; /* By flow_new_run. */
     const struct used *used;  /* For the next job: before the attempt; NULL: what it has used. */
@@ -69,6 +70,10 @@ void flow_release(struct flow *flow); /* For CLEANUP. */
 MUST_USE enum rc flow_config(struct context *ctx, struct flow *flow,
                              const struct repo_config **ret);
 MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
+
+/* One line that names the task to people: as task_title, but a task that intake has made of an issue
+   has the title of that. */
+const char *flow_title(const struct task_row *task, struct arena *arena);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */
 MUST_USE enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type,

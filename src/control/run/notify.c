@@ -38,7 +38,7 @@ static enum rc write_facts(struct context *ctx, const struct flow *flow, enum no
     jw_begin(&jw, '{');
     jw_kstr(&jw, "kind", notify_kind_name(kind));
     jw_kstr(&jw, "repository", flow->task.repository);
-    jw_kstr(&jw, "title", task_title(flow->task.description, flow->task.issue_number, ctx->arena));
+    jw_kstr(&jw, "title", flow_title(&flow->task, ctx->arena));
     jw_kstr(&jw, "taskId", flow->task.id.text);
     jw_optstr(&jw, "runId", run->id.text);
     jw_kint(&jw, "runNo", run->run_no);

@@ -276,7 +276,9 @@ static enum rc check_unowned(struct context *ctx, const struct flow *flow, const
         err_clear(ctx->err);
         return RC_OK;
     }
-    if (rc != RC_OK || id_same(&other.run_id, &flow->run.id))
+    bool own = rc == RC_OK && (id_same(&other.run_id, &flow->run.id) ||
+                               id_same(&other.id, &flow->task.pull_request_id));
+    if (rc != RC_OK || own)
         return rc;
     return REFUSE(ctx, field,
                   "pull request #%lld is that of run %s; close it if the repository "

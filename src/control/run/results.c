@@ -343,8 +343,38 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
 
 /* ---- publish ---- */
 
+/* A repair: the pull request that it continues has a new head. */
+static enum rc update_pr(struct context *ctx, struct flow *flow, const struct js *result)
+{
+    struct pull_request_row row;
+    enum rc rc = pull_requests_get(ctx->db, &flow->task.pull_request_id, ctx->arena, &row,
+                                   ctx->err);
+    if (rc != RC_OK)
+        return rc;
+    const char *before = row.head_commit;
+    row.head_commit = keep(ctx, result, "headCommit");
+    row.updated_us = ctx->now_us;
+    rc = pull_requests_save(ctx->db, &row, ctx->err);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.pull_request_id = row.id;
+    flow->run.partial = false;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "pullRequestId", row.id.text);
+    jw_kint(&body.jw, "number", row.number);
+    jw_kstr(&body.jw, "url", row.url);
+    jw_kstr(&body.jw, "branch", row.branch);
+    jw_kstr(&body.jw, "fromHead", before);
+    jw_kstr(&body.jw, "headCommit", row.head_commit);
+    return flow_emit(ctx, flow, EV_PR_UPDATED, &body);
+}
+
 enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js *result)
 {
+    if (!id_is_none(&flow->task.pull_request_id))
+        return update_pr(ctx, flow, result);
+    const struct repo_config *config;
     const char *url = NULL;
     enum rc rc = result_pr_url(ctx, flow, js_get_int(result, "number", 0), &url);
     if (rc != RC_OK)
@@ -358,7 +388,7 @@ enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js
         .branch = flow->run.branch,
         .target_branch = flow->task.target_branch,
         .url = url,
-        .title = task_title(flow->task.description, flow->task.issue_number, ctx->arena),
+        .title = flow_title(&flow->task, ctx->arena),
         .status = "open",
         .draft = js_get_bool(result, "draft", true),
         .head_commit = keep(ctx, result, "headCommit"),
@@ -370,6 +400,11 @@ enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js
         return err_wrap(ctx->err, RC_BUSY, "another run records it just now"); /* refused then. */
     if (rc != RC_OK)
         return rc == RC_CONFLICT ? err_wrap(ctx->err, RC_CORRUPT, "a second pull request") : rc;
+    rc = flow_config(ctx, flow, &config);
+    if (rc == RC_OK && config->shepherd.enabled)
+        rc = timer_start(ctx, TIMER_SHEPHERD, &row.id, ctx->now_us);
+    if (rc != RC_OK)
+        return rc;
     flow->run.pull_request_id = row.id;
     flow->run.partial = false;
     CLEANUP(event_body_release) struct event_body body;

@@ -25,6 +25,8 @@
 #define TIMER_QUEUE_DEADLINE "queue_deadline"
 #define TIMER_PULL_DEADLINE  "pull_deadline"
 #define TIMER_PULL_IDLE      "pull_idle"
+/* Of a pull request: control/pr/shepherd.h looks at it. */
+#define TIMER_SHEPHERD "shepherd"
 
 /* Is a person waited for? */
 bool run_is_held(const struct run_row *run);

@@ -6,6 +6,7 @@
 #include "control/watch/doctor.h"
 #include "base/js.h"
 #include "control/commit/isolate.h"
+#include "control/run/approval.h"
 #include "control/run/flow.h"
 #include "control/run/run_clock.h"
 #include "core/event_types.h"
@@ -96,7 +97,12 @@ static enum rc count_pending(struct doctor *doctor, const struct run_row *run, s
 {
     struct waiting_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
     struct approval_row *rows;
-    return approvals_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count, doctor->err);
+    size_t count;
+    enum rc rc = approvals_list(doctor->db, &filter, &doctor->scratch, &rows, &count, doctor->err);
+    *ret_count = 0;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        *ret_count += approval_moves_run(rows[i].kind);
+    return rc;
 }
 
 /* Open questions of its agent; *ret_own: those are the run's question_id, or none. */

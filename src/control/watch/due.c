@@ -11,8 +11,9 @@
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
 #include "control/pr/intake_progress.h"
-#include "control/pr/train_jobs.h"
+#include "control/pr/shepherd.h"
 #include "control/pr/sync.h"
+#include "control/pr/train_jobs.h"
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
@@ -30,6 +31,8 @@
 #include "control/run/stop.h"
 #include "control/run/subtasks.h"
 #include "control/watch/workers.h"
+#include "core/step_table.h"
+#include "store/job_prune.h"
 #include "store/timers.h"
 #include <string.h>
 
@@ -201,6 +204,7 @@ static const struct timer_kind {
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
     {TIMER_DAY_BUDGET, day_stop, false},
+    {TIMER_SHEPHERD, shepherd_due, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
     {TIMER_INTAKE, intake_due, false},
     {TIMER_TRAIN, train_due, false},
@@ -321,6 +325,24 @@ static enum rc prune_receipts(struct context *ctx, void *more, const struct fail
     return sync_prune(ctx, more);
 }
 
+/* Of steps that are made again and again. */
+static enum rc prune_jobs(struct context *ctx, void *more, const struct failure *why)
+{
+    (void)why;
+    size_t steps;
+    const struct step_row *rows = step_table(&steps);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < steps; i++) {
+        const struct job_prune prune = {
+            .queue = rows[i].queue, .before_us = ctx->now_us - US_PER_DAY, .limit = DUE_BATCH_MAX};
+        int64_t count = 0;
+        if (rows[i].routine)
+            rc = jobs_prune(ctx->db, &prune, ctx->arena, &count, ctx->err);
+        *(bool *)more |= count == DUE_BATCH_MAX;
+    }
+    return rc;
+}
+
 static enum rc prune(struct context *ctx, bool *ret_more)
 {
     static const struct {
@@ -331,6 +353,7 @@ static enum rc prune(struct context *ctx, bool *ret_more)
         {"workers", {prune_workers, leave, NULL}},
         {"requests", {prune_requests, leave, NULL}},
         {"receipts of deliveries", {prune_receipts, leave, NULL}},
+        {"jobs of routine steps", {prune_jobs, leave, NULL}},
     };
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {

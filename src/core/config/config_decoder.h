@@ -35,6 +35,7 @@ typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
 typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object, const char *path);
 
 struct repo_config config_default(void);
+struct shepherd_config config_shepherd_default(void);
 
 /* `forge` and `api`; after `url`. */
 void config_forge(struct fields *fields, struct repo_config *config);
@@ -57,6 +58,7 @@ MUST_USE enum rc config_decode_intake(struct decoder *decoder, const struct js *
 MUST_USE enum rc config_decode_pr(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_train(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_shepherd(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
                                     const char *path);
 /* After the agent. */

@@ -25,7 +25,8 @@ void config_forge(struct fields *fields, struct repo_config *config)
     config_http_url(fields, "api", FIELD_OPTIONAL, &config->api);
     bool local = text_same(config->forge, "local");
     if (config->api != NULL && local)
-        fields_fail(fields, "api", "api is for forges that are servers, such as github");
+        fields_fail(fields, "api",
+                    "api is for forges that are servers: github, gitlab, gitea, forgejo");
     if (!local && config->url != NULL &&
         (config->url[0] == '/' || text_starts(config->url, "file:")))
         fields_fail(fields, "forge", "forge %s needs a url of its server: https://host/path or ssh",

@@ -84,6 +84,7 @@ struct repo_config config_default(void)
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
                    .memory = true},
+        .shepherd = config_shepherd_default(),
         .intake = intake_rules_default(),
         .train = {.batch_max = 8, .ahead_max = 2},
         .sync = {.poll_ms = CONFIG_MINUTE_MS, .recover_ms = 10 * CONFIG_MINUTE_MS},
@@ -317,6 +318,7 @@ bool branch_name_valid(const char *name)
 
 /* The sections of the document, not decoded yet. */
 struct sections {
+    const struct js *shepherd;
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
     const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train, *pr;
     const struct js *webhook, *sync;
@@ -359,6 +361,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "prompt", FIELD_OPTIONAL, &sections->prompt);
     fields_object(&fields, "credentials", FIELD_OPTIONAL, &sections->credentials);
     fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
+    fields_object(&fields, "shepherd", FIELD_OPTIONAL, &sections->shepherd);
     fields_object(&fields, "intake", FIELD_OPTIONAL, &sections->intake);
     fields_object(&fields, "train", FIELD_OPTIONAL, &sections->train);
     fields_object(&fields, "pullRequest", FIELD_OPTIONAL, &sections->pr);
@@ -385,6 +388,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->retries, decode_retries},
         {sections->prompt, decode_prompt},
         {sections->plan, config_decode_plan},
+        {sections->shepherd, config_decode_shepherd},
         {sections->intake, config_decode_intake},
         {sections->train, config_decode_train},
         {sections->pr, config_decode_pr},

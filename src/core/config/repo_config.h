@@ -10,6 +10,7 @@
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
 #include "core/pr/intake.h"
+#include "core/pr/shepherd.h"
 #include "core/pr/sync_mode.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
@@ -164,6 +165,20 @@ struct app_config {
 /* Whether a pull request stays a draft; by the task's mode: all but autonomous_pr. */
 enum pr_draft { PR_DRAFT_BY_MODE, PR_DRAFT_ALWAYS, PR_DRAFT_NEVER };
 
+/* Who follows a pull request after it was opened: core/pr/shepherd.h. */
+struct shepherd_config {
+    bool enabled;
+    enum shepherd_merge merge;        /* May drover merge it? */
+    const char *method;               /* merge, squash, rebase: where the forge merges by itself */
+    int64_t reruns, repairs, rebases; /* Of a pull request. */
+    int64_t max_budget_microusd;      /* Of its repairs together. */
+    int64_t max_hours;                /* Then a person is asked. */
+    int64_t quiet_ms;                 /* A reviewer who is quiet for so long is done. */
+    int64_t settle_ms;                /* So long checks of a new head may take to appear. */
+    int64_t poll_ms;                  /* Between two looks, when nothing is heard. */
+    bool learn;                       /* Proposes rules from what reviewers ask for. */
+};
+
 struct repo_config {
     const char *url;
     const char *forge; /* "local" */
@@ -250,6 +265,7 @@ struct repo_config {
         size_t check_count;
     } train;
     struct blueprint blueprint; /* `steps` and `sequence` */
+    struct shepherd_config shepherd;
     struct intake_rules intake; /* Which issues become tasks. */
     struct {
         const char *secret, *old_secret; /* Names of variables of the server, or NULL. */

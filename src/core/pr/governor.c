@@ -82,10 +82,11 @@ static void take_window(struct quota *quota, const struct quota_seen *seen, int6
         quota->reset_us = seen->reset_us;
 }
 
+/* The time that the forge names, or a minute; twice that after each strike that follows. */
 static void strike(struct quota *quota, const struct quota_seen *seen, int64_t now_us)
 {
-    int64_t wait_us = STRIKE_US << quota->strikes;
-    wait_us = least(wait_us, STRIKE_US_MAX);
+    int64_t first_us = seen->retry_us > 0 ? least(seen->retry_us, STRIKE_US_MAX) : STRIKE_US;
+    int64_t wait_us = least(first_us << quota->strikes, STRIKE_US_MAX);
     quota->strikes = least(quota->strikes + 1, STRIKES_MAX);
     quota->blocked_us = most(quota->blocked_us, now_us + most(wait_us, seen->retry_us));
 }
@@ -124,7 +125,7 @@ struct quota_verdict quota_ask(struct quota *quota, const struct quota_wish *wis
     quota_renew(quota, now_us);
     if (now_us < quota->blocked_us)
         return deny(QUOTA_BLOCKED, quota->blocked_us, now_us);
-    int64_t calls = wish->want;
+    int64_t calls = least(wish->want, QUOTA_BLIND);
     if (quota->limit > 0 && quota->remaining >= 0) {
         int64_t left = quota->remaining - quota->granted;
         int64_t above = left - (wish->person ? 0 : quota_reserve(quota));
@@ -136,7 +137,7 @@ struct quota_verdict quota_ask(struct quota *quota, const struct quota_wish *wis
             return deny(QUOTA_RESERVED, quota->reset_us, now_us);
         if (share <= 0)
             return deny(QUOTA_SHARED, quota->reset_us, now_us);
-        calls = least(calls, share);
+        calls = least(wish->want, share);
     }
     quota->granted += calls;
     return (struct quota_verdict){.calls = calls, .why = QUOTA_GRANTED};

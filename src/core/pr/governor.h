@@ -11,13 +11,14 @@
  *
  * Steps get what is left above the reserve, and leave each other repository its fair share; people
  * get all that is left.  A secondary limit (too many at once) stops everyone for the time that the
- * forge names, or for one that doubles each time.
+ * forge names, or for a minute, and for twice as long after each one that follows.
  *
  * Invariants:
  *   1. granted >= 0, and 0 when a window begins.
  *   2. Within one window `remaining` never grows: answers may arrive in another order than they
  *      were made.
- *   3. While the limit is not known everything is granted: the first answers tell it.
+ *   3. While the limit is not known, blocks are of QUOTA_BLIND calls: the first answers tell it,
+ *      and by then not much was granted that people should have kept.
  */
 #ifndef CORE_PR_GOVERNOR_H
 #define CORE_PR_GOVERNOR_H
@@ -27,6 +28,7 @@
 enum {
     QUOTA_RESERVE_PERCENT = 10,
     QUOTA_RESERVE_MIN = 10,
+    QUOTA_BLIND = 2, /* Calls at once while the limit is not known. */
 };
 
 struct quota {

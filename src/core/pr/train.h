@@ -1,7 +1,7 @@
 /*
  * train.h - the merge train of one target branch, as a pure function.
  *
- *     target --- car 0 --- car 1 --- car 2 ...    position k: the target with the cars 0 to k merged
+ *     target --- car 0 --- car 1 ...    position k: the target with the cars 0 to k merged
  *
  * Cars are pull requests in the order in which they would land.  A position is verified on a clean
  * checkout; what is verified lands, and what fails is isolated and leaves.  Two ways to verify:
@@ -22,7 +22,8 @@
  *        |  +---- MISS ------------------------------ landing: the target was not what it should be
  *        +--LAND--> landing                     batch: a position behind it is green
  *
- *     waiting, testing, green, red: LEAVE -> left;  any: ARRIVE -> landed (the target has it already)
+ *     waiting, testing, green, red: LEAVE -> left
+ *     any that has not ended: ARRIVE -> landed (the target has it already)
  *
  * Invariants (train_check):
  *   1. Order: cars that land, then urgent ones, then the others, each by arrival.
@@ -120,8 +121,8 @@ void train_missed(struct train *train);
 void train_arrived(struct train *train, size_t at);
 
 enum train_act { TRAIN_REST, TRAIN_TEST, TRAIN_LAND, TRAIN_BLAME };
-/* What to do next, and with which car: TEST position *ret_at; LAND all before *ret_at; BLAME the car
-   *ret_at.  The states are changed; the caller does it and asks again. */
+/* What to do next, and with which car: TEST position *ret_at; LAND all before *ret_at; BLAME the
+   car *ret_at.  The states are changed; the caller does it and asks again. */
 enum train_act train_next(struct train *train, const struct train_rules *rules, size_t *ret_at);
 
 /* Removes the cars that have ended. */

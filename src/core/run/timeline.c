@@ -389,6 +389,37 @@ static char *describe_train(const struct description *how, const struct js *data
                         train_detail(data, arena));
 }
 
+/* What the shepherd has found out and done: core/pr/shepherd.h. */
+static char *describe_pr_move(const struct description *how, const struct js *data,
+                              struct arena *arena)
+{
+    return arena_printf(arena, "pull request #%lld %s %s: %s",
+                        (long long)js_get_int(data, "number", 0), how->words,
+                        js_get_str(data, "toState", "?"), js_get_str(data, "reason", ""));
+}
+
+static char *describe_pr_check(const struct description *how, const struct js *data,
+                               struct arena *arena)
+{
+    return arena_printf(arena, "check %s %s (%s: %s)", js_get_str(data, "check", "?"), how->words,
+                        js_get_str(data, "cause", "?"), js_get_str(data, "why", ""));
+}
+
+static char *describe_repair(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    return arena_printf(arena, "%s for pull request #%lld (%s)%s%s", how->words,
+                        (long long)js_get_int(data, "number", 0), js_get_str(data, "cause", "?"),
+                        *member(data, "status") != '\0' ? ": " : "", member(data, "status"));
+}
+
+static char *describe_rebase(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    return arena_printf(arena, "%s of pull request #%lld: %s", js_get_str(data, "mode", how->words),
+                        (long long)js_get_int(data, "number", 0), js_get_str(data, "outcome", "?"));
+}
+
 static char *describe_step(const struct description *how, const struct js *data,
                            struct arena *arena)
 {
@@ -484,6 +515,13 @@ static const struct description tellings[] = {
     {EV_PR_CREATION_FAILED, pull_request, describe_plain, "pull request failed", true, false},
     {EV_PR_MERGED, pull_request, describe_pr, "merged", false, false},
     {EV_PR_CLOSED, pull_request, describe_pr, "closed", false, false},
+    {EV_PR_UPDATED, pull_request, describe_pr, "updated", false, false},
+    {EV_PR_STATE_CHANGED, pull_request, describe_pr_move, "is", false, false},
+    {EV_PR_HEAD_CHANGED, pull_request, describe_pr, "has a new head", false, false},
+    {EV_PR_CHECK_FAILED, pull_request, describe_pr_check, "failed", true, false},
+    {EV_PR_REPAIR_STARTED, pull_request, describe_repair, "repair started", false, false},
+    {EV_PR_REPAIR_ENDED, pull_request, describe_repair, "repair ended", false, false},
+    {EV_PR_REBASED, pull_request, describe_rebase, "rebase", false, false},
     {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* Its consequences have lines. */
     {EV_POLICY_DENIED, planning, describe_plain, "policy denied it", true, false},
     {EV_POLICY_OVERRIDE_REQUESTED, approval, describe_plain, "policy may be overridden", true,
@@ -528,6 +566,7 @@ static const struct description tellings[] = {
     {EV_ISSUE_COMMENTED, NULL, describe_issue, "commented", false, false},
     {EV_ISSUE_CLOSED, NULL, describe_issue, "closed", false, false},
     {EV_ISSUE_REOPENED, NULL, describe_issue, "reopened", false, false},
+    {EV_ISSUE_LABELLED, NULL, describe_issue, "labelled", false, false},
     {EV_ISSUE_DECIDED, NULL, describe_decided, "looked at", false, false},
     {EV_TRAIN_ENTERED, pull_request, describe_car, "entered the train of", false, false},
     {EV_TRAIN_TESTED, pull_request, describe_tested, "as it would land on", false, false},

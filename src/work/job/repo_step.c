@@ -22,6 +22,7 @@ struct quota {
     const char *host, *resource;
     int64_t left; /* Of the block. */
     int64_t used; /* Since the server was told last. */
+    int64_t back; /* Of a block that may not be used any more; the same. */
     struct forge_limit_seen seen;
     bool has_seen;
 };
@@ -87,6 +88,7 @@ static struct port_forge_request request_of(const struct step_forge *forge,
         .host = quota->host,
         .resource = quota->resource,
         .used = quota->used,
+        .back = quota->back,
         .seen = quota->has_seen ? &quota->seen : NULL,
     };
 }
@@ -99,7 +101,7 @@ static enum rc refill(struct step_forge *forge, struct quota *quota, struct err 
     enum rc rc = ask_server(forge->step, &request, &answer, err);
     if (rc != RC_OK)
         return rc;
-    quota->used = 0;
+    quota->used = quota->back = 0;
     quota->has_seen = false;
     quota->left = answer.calls;
     if (answer.calls > 0)
@@ -139,8 +141,10 @@ static void gate_told(void *ctx, const struct forge_limit_seen *seen)
     quota->seen.host = quota->host;
     quota->seen.resource = quota->resource;
     quota->has_seen = true;
-    if (seen->secondary || seen->remaining == 0)
-        quota->left = 0; /* The next call asks the server, which then knows. */
+    if (seen->secondary || seen->remaining == 0) {
+        quota->back += quota->left; /* The next call asks the server, which then knows. */
+        quota->left = 0;
+    }
 }
 
 static struct step_forge *forge_of(struct step *step)
@@ -162,13 +166,13 @@ void step_forge_close(struct step *step)
         struct port_forge_answer answer = {0};
         struct port_forge_request request = request_of(forge, quota);
         struct port *port = step->site->port;
-        request.back = quota->left;
+        request.back += quota->left;
         quota->left = 0;
         if (port->ops->forge_access == NULL || (request.used == 0 && request.back == 0))
             continue;
         /* Once: what is not told is read from the next answer of the forge. */
         (void)!port->ops->forge_access(port, &step->lease, &request, &answer, NULL);
-        quota->used = 0;
+        quota->used = quota->back = 0;
     }
 }
 

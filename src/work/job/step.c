@@ -20,6 +20,7 @@ static step_run_fn *const functions[STEP_KIND_COUNT] = {
     [STEP_CUSTOM] = step_custom,       [STEP_AGENT] = step_agent,     [STEP_COLLECT] = step_collect,
     [STEP_VERIFY] = step_verify,       [STEP_JUDGE] = step_judge,     [STEP_PUBLISH] = step_publish,
     [STEP_UNPUBLISH] = step_unpublish, [STEP_CLEAN] = step_clean,     [STEP_NOTIFY] = step_notify,
+    [STEP_OBSERVE] = step_observe,     [STEP_ATTEND] = step_attend,   [STEP_REBASE] = step_rebase,
     [STEP_ISSUE] = step_issue,         [STEP_COMMENT] = step_comment, [STEP_TRAIN] = step_train,
     [STEP_SYNC] = step_sync,
 };
@@ -79,6 +80,20 @@ static enum rc read_time(const struct js *payload, const char *key, int64_t *ret
     return text == NULL || time_parse(text, ret) ? RC_OK : wrong(err, key, "is no time");
 }
 
+static enum rc read_pr(const struct js *payload, struct step_input *input, struct err *err)
+{
+    const struct js *pr = js_get(payload, "pullRequest");
+    if (js_type(pr) != JS_OBJECT)
+        return RC_OK;
+    input->pr.number = js_get_int(pr, "number", 0);
+    input->pr.title = js_get_str(pr, "title", NULL);
+    input->pr.head = js_get_str(pr, "head", NULL);
+    input->pr.merge_with = js_get_str(pr, "mergeWith", NULL);
+    bool valid = input->pr.number > 0 && input->pr.head != NULL && git_hash_valid(input->pr.head) &&
+                 (input->pr.merge_with == NULL || git_hash_valid(input->pr.merge_with));
+    return valid ? RC_OK : wrong(err, "pullRequest", "lacks its number or its head");
+}
+
 static enum rc read_refs(const struct js *payload, struct step_input *input, struct err *err)
 {
     enum rc rc = read_branch(payload, "targetBranch", &input->target_branch, err);
@@ -103,7 +118,7 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     input->base_commit = js_get_str(payload, "baseCommit", NULL);
     if (rc == RC_OK && input->base_commit != NULL && !git_hash_valid(input->base_commit))
         rc = wrong(err, "baseCommit", "is not the hash of a commit");
-    return rc;
+    return rc == RC_OK ? read_pr(payload, input, err) : rc;
 }
 
 /* The configuration with the agent that the run got: a fallback, and what its account brings. */

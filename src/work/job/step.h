@@ -68,6 +68,11 @@ struct step_input {
     bool session_over;
     const char *agent_session; /* Of a local agent: what it reported last; or NULL. */
     const struct js *record;   /* collect: the agent's own report; or NULL */
+    struct {            /* A repair: the pull request that it continues. */
+        int64_t number; /* 0: none */
+        const char *title, *head;
+        const char *merge_with; /* The agent starts from the merge of head and this; or NULL. */
+    } pr;
     bool draft;
     bool completed;          /* clean: the run's work is published. */
     int64_t run_deadline_us; /* Wall clock; 0: none */
@@ -175,6 +180,9 @@ MUST_USE enum rc step_publish(struct step *step, struct err *err);
 MUST_USE enum rc step_unpublish(struct step *step, struct err *err);
 MUST_USE enum rc step_clean(struct step *step, struct err *err);
 MUST_USE enum rc step_notify(struct step *step, struct err *err);
+MUST_USE enum rc step_observe(struct step *step, struct err *err);
+MUST_USE enum rc step_attend(struct step *step, struct err *err);
+MUST_USE enum rc step_rebase(struct step *step, struct err *err);
 MUST_USE enum rc step_issue(struct step *step, struct err *err);
 MUST_USE enum rc step_comment(struct step *step, struct err *err);
 MUST_USE enum rc step_train(struct step *step, struct err *err);

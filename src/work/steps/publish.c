@@ -115,6 +115,8 @@ static struct forge_change change_of(struct publishing *publishing)
         .time_us = input->task_created_us,
         .draft = true,
         .number = input->pr_number,
+        .head = input->pr.merge_with != NULL ? input->pr.head : NULL,
+        .merged = input->pr.merge_with,
         .labels = input->config.pr.labels,
         .reviewers = input->config.pr.reviewers,
         .holder = step_holder(step),

@@ -10,14 +10,20 @@
  *     payload: {"what": "payloads", "deliveries": [{"id", "event", "handle", "sentUs"}]}
  *     report:  {"deliveries": [{"id", "event", "sentUs", "sha256"}, {..., "gone": why}]}
  *
- * Reports are artifacts, since they may be larger than a result.  Deliveries that cannot be listed,
- * as for want of a permission, are no failure: what changed is found by comparing state.
+ * The report is in the result, or an artifact when it is too large for that.  Deliveries that
+ * cannot be listed, as for want of a permission, are no failure: what changed is found by comparing
+ * state.
  */
 #include "forge/deliveries.h"
 #include "forge/prs.h"
 #include "work/job/repo_step.h"
 
-enum { REPORT_BYTES_MAX = 1024 * 1024, PAYLOAD_BYTES_MAX = 26 * 1024 * 1024, TEXT_MAX = 300 };
+enum {
+    REPORT_BYTES_MAX = 1024 * 1024,
+    PAYLOAD_BYTES_MAX = 26 * 1024 * 1024,
+    TEXT_MAX = 300,
+    INLINE_BYTES_MAX = 8 * 1024
+};
 
 struct asking {
     struct step *step;
@@ -179,12 +185,16 @@ static enum rc send_report(struct asking *asking, struct buf *report, struct err
     if (report->overflow)
         return err_set(err, RC_TOO_LARGE, "REPORT_TOO_LARGE",
                        "The forge lists more than a report holds.");
-    enum rc rc = port->ops->artifact_put(port, buf_str(report), sha256, err);
+    bool large = report->len > INLINE_BYTES_MAX;
+    enum rc rc = large ? port->ops->artifact_put(port, buf_str(report), sha256, err) : RC_OK;
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(asking->step->result);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "reportSha256", sha256);
+    if (large)
+        jw_kstr(&jw, "reportSha256", sha256);
+    else
+        jw_kraw(&jw, "report", buf_str(report));
     jw_end(&jw, '}');
     return RC_OK;
 }

@@ -53,7 +53,7 @@ static enum rc push(struct hauling *hauling, const char *goal, struct err *err)
         return report_landed(hauling, goal);
     if (text_same(err->code, "PULL_REQUEST_MOVED"))
         return report_gone(hauling, at, err);
-    if (!text_same(err->code, "TARGET_MOVED"))
+    if (!text_same(err->code, "TARGET_ADVANCED"))
         return fail(hauling, rc, err);
     rc = haul_fetch(hauling, err);
     return rc == RC_OK ? haul_moved(hauling, err) : rc;

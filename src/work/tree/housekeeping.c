@@ -1,5 +1,6 @@
 #include "work/tree/housekeeping.h"
 #include "base/log.h"
+#include "work/tree/repack.h"
 #include "work/tree/rescue.h"
 #include "work/tree/sweep.h"
 
@@ -52,6 +53,15 @@ static struct retention retention_of(const struct housekeeping *housekeeping)
                               .cancel = &housekeeping->stop->reason};
 }
 
+static void pack_mirrors(const struct housekeeping *housekeeping)
+{
+    const struct repack repack = {.work_dir = housekeeping->site->work_dir,
+                                  .cancel = &housekeeping->stop->reason};
+    int count = repack_mirrors(&repack);
+    if (count > 0)
+        LOG(LOG_INFO, "packed mirrors anew", LOG_INT("count", count));
+}
+
 void housekeeping_round(const struct housekeeping *housekeeping)
 {
     clear_runs(housekeeping);
@@ -59,6 +69,7 @@ void housekeeping_round(const struct housekeeping *housekeeping)
     if (housekeeping->keep_days > 0)
         retention_clear(&retention, clock_now_us(&housekeeping->site->clock) -
                                         housekeeping->keep_days * US_PER_DAY);
+    pack_mirrors(housekeeping);
 }
 
 static void count(const struct housekeeping *housekeeping, struct housekeeping_times *times)

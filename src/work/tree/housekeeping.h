@@ -3,8 +3,8 @@
  * counts what is unpublished.
  *
  * It removes directories of runs that other workers have finished (sweep.h), and snapshots that the
- * origin has had for keep_days (retention.h).  What is not published stays, and its number and
- * size are reported to the server.
+ * origin has had for keep_days (retention.h), and packs mirrors anew (repack.h).  What is not
+ * published stays, and its number and size are reported to the server.
  */
 #ifndef WORK_TREE_HOUSEKEEPING_H
 #define WORK_TREE_HOUSEKEEPING_H

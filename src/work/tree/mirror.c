@@ -28,30 +28,32 @@ bool mirror_has_snapshots(const struct step *step)
 
 /* ---- the mark ---- */
 
-static const char *mark_path(const struct step *step)
+static const char *mark_path(const char *mirror, struct arena *arena)
 {
-    return arena_printf(step->arena, "%s.fetching", step->mirror);
+    return arena_printf(arena, "%s.fetching", mirror);
 }
 
 bool mirror_is_suspect(const struct step *step)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, MARK_BYTES_MAX);
-    enum rc rc = file_read(mark_path(step), &text, NULL);
+    enum rc rc = file_read(mark_path(step->mirror, step->arena), &text, NULL);
     return rc != RC_NOT_FOUND && !(rc == RC_OK && boot_is_this(buf_text(&text)));
 }
 
-enum rc mirror_fetch_begins(const struct step *step, struct err *err)
+enum rc mirror_change_begins(const char *mirror, struct err *err)
 {
-    return file_write_durable(mark_path(step), boot_id(), strlen(boot_id()), 0600, err);
+    CLEANUP(arena_release) struct arena arena = {0};
+    return file_write_durable(mark_path(mirror, &arena), boot_id(), strlen(boot_id()), 0600, err);
 }
 
 /* A mark whose removal is lost costs an examination. */
-enum rc mirror_fetch_ends(const struct step *step, struct err *err)
+enum rc mirror_change_ends(const char *mirror, struct err *err)
 {
-    enum rc rc = dir_sync_file_system(step->mirror, err);
+    CLEANUP(arena_release) struct arena arena = {0};
+    enum rc rc = dir_sync_file_system(mirror, err);
     if (rc == RC_OK)
-        (void)unlink(mark_path(step));
+        (void)unlink(mark_path(mirror, &arena));
     return rc;
 }
 

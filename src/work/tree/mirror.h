@@ -3,10 +3,10 @@
  *
  *     mirrors/<hash>.git                the mirror
  *     mirrors/<hash>.git.lock           held by the one thread that may change it
- *     mirrors/<hash>.git.fetching       the boot in which a fetch began; gone when it has ended
+ *     mirrors/<hash>.git.fetching       the boot in which a change began; gone when it has ended
  *     mirrors/<hash>.git.damaged-<n>    one that git found damaged; the newest are kept
  *
- * A fetch ends when what it wrote is synced.  So a mark of another boot means that power was lost
+ * A change ends when what it wrote is synced.  So a mark of another boot means that power was lost
  * in between, and only then is the mirror examined before it is used.  It is also examined when git
  * has failed in it for no other known reason.
  *
@@ -24,15 +24,16 @@
 const char *mirror_snapshots(const struct step *step);
 bool mirror_has_snapshots(const struct step *step);
 
-/* Was power lost during a fetch? */
+/* Was power lost during a change? */
 bool mirror_is_suspect(const struct step *step);
 
 /* All below: the caller holds the mirror's lock. */
 
 /* Removes what a killed git has left in a repository: no other one can be at work in it. */
 void mirror_drop_locks(const struct step *step, const char *git_dir);
-MUST_USE enum rc mirror_fetch_begins(const struct step *step, struct err *err);
-MUST_USE enum rc mirror_fetch_ends(const struct step *step, struct err *err);
+/* Around every change of its objects: a fetch, a repack (repack.h). */
+MUST_USE enum rc mirror_change_begins(const char *mirror, struct err *err);
+MUST_USE enum rc mirror_change_ends(const char *mirror, struct err *err);
 /* Moves the mirror aside if git finds it damaged. */
 MUST_USE enum rc mirror_check(struct step *step, bool *ret_removed, struct err *err);
 /* After a new one was fetched in the place of one that was moved aside. */

@@ -6,6 +6,7 @@
  * clones borrow its objects; only one thread at a time changes one.
  */
 #include "work/tree/worktree.h"
+#include "work/tree/tree_merge.h"
 #include "base/boot.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -167,14 +168,14 @@ static enum rc update_mirror(struct step *step, struct err *err)
     struct err why = {0};
     enum rc rc = mirror_is_suspect(step) ? mirror_check(step, &replaced, err) : RC_OK;
     if (rc == RC_OK)
-        rc = mirror_fetch_begins(step, err);
+        rc = mirror_change_begins(step->mirror, err);
     if (rc == RC_OK)
         rc = make_and_fetch(step, err);
     if (rc == RC_IO && !replaced && origin_answers(step) &&
         mirror_check(step, &replaced, &why) == RC_OK && replaced)
         rc = make_and_fetch(step, err);
     if (rc == RC_OK)
-        rc = mirror_fetch_ends(step, err);
+        rc = mirror_change_ends(step->mirror, err);
     if (rc == RC_OK && replaced)
         mirror_keep_snapshots(step);
     return rc == RC_IO || rc == RC_UNAUTHORIZED ? fail_fetch(step, rc, err) : rc;
@@ -205,10 +206,29 @@ enum rc worktree_mirror(struct step *step, struct err *err)
 
 /* ---- base ---- */
 
+/* Of a repair that resolves conflicts: made anew wherever it is needed, since no ref names it. */
+static enum rc merged_base(struct step *step, const char **ret_commit, struct err *err)
+{
+    const struct step_input *input = &step->input;
+    const struct tree_merge merge = {step->mirror, input->pr.head, input->pr.merge_with};
+    enum rc rc = tree_merge(step, &merge, ret_commit, NULL, err);
+    if (rc == RC_IO)
+        return step_fail(step, err_wrap(err, RC_NOT_FOUND, "cannot merge the head and its target"),
+                         err, (struct port_failure){.code = "base_commit_not_found"});
+    bool other = rc == RC_OK && input->base_commit != NULL &&
+                 !text_same(*ret_commit, input->base_commit);
+    return other ? err_set(err, RC_CORRUPT, "BASE_DIFFERS",
+                           "The merge of %.12s and %.12s is another one than before.",
+                           input->pr.head, input->pr.merge_with)
+                 : rc;
+}
+
 enum rc worktree_base(struct step *step, const char **ret_commit, struct err *err)
 {
     struct git git = step_git(step);
     const struct step_input *input = &step->input;
+    if (input->pr.merge_with != NULL)
+        return merged_base(step, ret_commit, err);
     if (input->base_commit != NULL) {
         bool holds = false;
         enum rc rc = mirror_holds(step, input->base_commit, &holds, err);

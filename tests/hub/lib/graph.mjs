@@ -301,6 +301,7 @@ export class Graph {
             url: shown.html_url, path: shown.path, line: shown.line ?? null,
             originalLine: comment.thread.line, outdated: comment.thread.outdated,
             author: () => this.user(comment.user), authorAssociation: shown.author_association,
+            viewerDidAuthor: comment.user === this.actor.user,
             createdAt: shown.created_at, updatedAt: shown.updated_at, diffHunk: shown.diff_hunk,
             replyTo: () => comment.replyTo && this.reviewComment(comment.replyTo),
             pullRequestReview: () => this.review(comment.review) };

@@ -201,6 +201,8 @@ export class Show {
         return { id: event.id, node_id: nodeId('E', event.id), url: own,
             actor: this.user(event.actor), event: event.event, commit_id: null, commit_url: null,
             created_at: iso(event.created), performed_via_github_app: null,
+            ...(event.assignee && { assignee: this.user(event.assignee),
+                assigner: this.user(event.actor) }),
             ...(event.label && { label: { name: event.label.name, color: event.label.color } }) };
     }
 

@@ -233,15 +233,17 @@ export class World {
         const limit = actor.kind === 'anonymous' && resource === 'core' ? 60 : LIMITS[resource];
         const made = () => ({ limit, used: 0, reset: now + WINDOW_MS });
         if (!all[resource] || all[resource].reset <= now)
-            all[resource] = { ...made(), ...(all[resource] && { limit: all[resource].limit }) };
+            all[resource] = { ...made(), ...(all[resource] && { limit: all[resource].next
+                ?? all[resource].limit }) };
         return all[resource];
     }
 
-    // who: a bucket's name, or a login; {resource: 'core', limit, remaining, resetInMs}
-    setLimit(who, { resource = 'core', limit, remaining, resetInMs = WINDOW_MS }) {
+    // who: a bucket's name, or a login; {resource: 'core', limit, remaining, resetInMs, next}
+    setLimit(who, { resource = 'core', limit, remaining, resetInMs = WINDOW_MS, next }) {
         const name = who.includes(':') ? who : `user:${this.user(who).id}`;
         const bucket = this.bucket({ bucket: name }, resource);
         bucket.limit = limit ?? bucket.limit;
+        bucket.next = next;
         bucket.used = remaining === undefined ? bucket.used : bucket.limit - remaining;
         bucket.reset = this.now() + resetInMs;
     }

@@ -196,13 +196,13 @@ static const struct {
     {"502 Bad Gateway", "", "<html>", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "502", 0, false},
     {"503 Unavailable", "Retry-After: 5\r\n", "{}", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "503",
      5000, false},
-    {"504 Timeout", "", "{}", RC_TIMEOUT, "FORGE_UNAVAILABLE", "504", 0, false},
+    {"504 Timeout", "", "{}", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "504", 0, false},
     {"413 Too Large", "", "{}", RC_TOO_LARGE, "FORGE_TOO_LARGE", "413", 0, false},
     {"451 Legal", "", "{}", RC_DENIED, "FORGE_DENIED", "451", 0, false},
     {"302 Found", "Location: https://elsewhere.test/x\r\n", "", RC_CORRUPT, "FORGE_MOVED", "302", 0,
      false},
-    {"301 Moved", "Location: {base}/api/v3/repositories/7\r\n", "", RC_CORRUPT, "FORGE_MOVED",
-     "301", 0, false}, /* A POST is not sent on. */
+    {"302 Found", "Location: {base}/api/v3/repositories/7\r\n", "", RC_CORRUPT, "FORGE_MOVED",
+     "302", 0, false}, /* It would become a GET. */
 };
 
 START_TEST(refusals_have_a_meaning)

@@ -50,7 +50,7 @@ static struct forge_limit_row load(void)
 
 START_TEST(a_holder_of_a_lease_gets_a_block_and_tells_what_it_used)
 {
-    struct cmd_quota *cmd = ask(20, -1);
+    struct cmd_quota *cmd = ask(20, 4999);
     ck_assert_msg(lab_call(&lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
     ck_assert_int_eq(cmd->verdict.calls, 20);
     command_free(&cmd->base);

@@ -578,6 +578,53 @@ START_TEST(old_receipts_are_deleted)
 }
 END_TEST
 
+static size_t sync_jobs(void)
+{
+    struct job_row *rows;
+    size_t count;
+    struct err err = {0};
+    const struct job_filter filter = {.queue = "drover.sync", .state = -1, .limit = 1000};
+    ck_assert_int_eq(jobs_list(lab.db, &filter, &lab.arena, &rows, &count, &err), RC_OK);
+    return count;
+}
+
+START_TEST(jobs_that_asked_are_deleted_after_a_day)
+{
+    put("github", CONFIGURED);
+    for (int i = 0; i < 5; i++)
+        pass(MINUTE_MS);
+    ck_assert_uint_eq(sync_jobs(), 5);
+    lab.now_us += 2 * US_PER_DAY;
+    struct cmd_due *due = cmd_due_new();
+    due->prune = true;
+    ck_assert_int_eq(lab_call(&lab, &due->base), RC_OK);
+    command_free(&due->base);
+    ck_assert_uint_eq(sync_jobs(), 1); /* The one that is due now. */
+}
+END_TEST
+
+START_TEST(the_more_often_it_fails_the_later_it_is_asked_again)
+{
+    put("github", CONFIGURED);
+    lab_pass_ms(&lab, 0);
+    int64_t minutes = 0;
+    for (int i = 0; i < 12; i++) {
+        struct job_row job = lab_take(&lab, "sync");
+        (void)lab_fail(&lab, &job, "sync_failed", false);
+        for (int64_t waited = 0; i < 11; waited++, minutes++) {
+            ck_assert_int_le(waited, 64);
+            lab_pass_ms(&lab, MINUTE_MS);
+            if (sync_jobs() > (size_t)i + 1)
+                break;
+        }
+    }
+    ck_assert_int_eq(sync_now().failures, 12);
+    ck_assert_int_ge(minutes, 1 + 2 + 4 + 8 + 16 + 32 + 4 * 60);
+    pass(2 * 60 * MINUTE_MS);
+    ck_assert_int_eq(sync_now().failures, 0);
+}
+END_TEST
+
 Suite *sync_suite(void)
 {
     Suite *suite = suite_create("sync");
@@ -598,6 +645,8 @@ Suite *sync_suite(void)
     tcase_add_test(tests, only_repositories_at_a_hosted_forge_are_followed);
     tcase_add_test(tests, taking_the_webhook_out_goes_back_to_polling);
     tcase_add_test(tests, old_receipts_are_deleted);
+    tcase_add_test(tests, jobs_that_asked_are_deleted_after_a_day);
+    tcase_add_test(tests, the_more_often_it_fails_the_later_it_is_asked_again);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -34,6 +34,8 @@ static const char *const full =
     "timeouts: {runMs: 1, queueMs: 2, prepareMs: 3, hydrateMs: 4, agentMs: 5, idleMs: 6,\n"
     "           verifyMs: 7, publishMs: 8, approvalMs: 9, cancelMs: 10}\n"
     "prompt: {system: Be brief., tokenBudget: 5000}\n"
+    "train: {use: queue, land: api, batch: 20, ahead: 3, checks: [{name: whole, command: all},\n"
+    "        {name: unit, command: make unit, timeoutMs: 5}]}\n"
     "steps: []\n";
 
 START_TEST(a_full_document_is_understood)
@@ -123,6 +125,15 @@ START_TEST(rules_limits_and_times_are_understood)
         ck_assert_int_eq(times[i], (int64_t)i + 1);
     ck_assert_str_eq(config.prompt.system, "Be brief.");
     ck_assert_int_eq(config.prompt.token_budget, 5000);
+    ck_assert_int_eq(config.train.use, TRAIN_USE_QUEUE);
+    ck_assert(config.train.api && !config.train.batch);
+    ck_assert_int_eq(config.train.batch_max, 20);
+    ck_assert_int_eq(config.train.ahead_max, 3);
+    ck_assert_uint_eq(config.train.check_count, 2);
+    ck_assert_str_eq(config.train.checks[0].name, "whole");
+    ck_assert_int_eq(config.train.checks[0].timeout_ms, 7); /* timeouts.verifyMs */
+    ck_assert_int_eq(config.train.checks[1].timeout_ms, 5);
+    ck_assert_uint_eq(config.verify_count, 3); /* They may have the same names. */
 }
 END_TEST
 
@@ -158,6 +169,11 @@ START_TEST(a_small_document_gets_the_defaults)
     ck_assert_int_eq(config.timeouts.cancel_ms, 30000);
     ck_assert_ptr_null(config.prompt.system);
     ck_assert_int_eq(config.prompt.token_budget, 100000);
+    ck_assert_int_eq(config.train.use, TRAIN_USE_DROVER);
+    ck_assert(!config.train.api && !config.train.batch);
+    ck_assert_int_eq(config.train.batch_max, 8);
+    ck_assert_int_eq(config.train.ahead_max, 2);
+    ck_assert_ptr_null(config.train.checks);
 }
 END_TEST
 
@@ -363,6 +379,13 @@ static const struct {
     {"{" OK_TOP "timeouts: {runMs: 0}}", "timeouts.runMs", "INVALID_FIELD", "between"},
     {"{" OK_TOP "timeouts: {idleMs: 1.5}}", "timeouts.idleMs", "INVALID_FIELD", "integer"},
     {"{" OK_TOP "timeouts: {idle: 1}}", "timeouts.idle", "UNKNOWN_FIELD", "idle"},
+    {"{" OK_TOP "train: drover}", "train", "INVALID_FIELD", "object"},
+    {"{" OK_TOP "train: {use: bors}}", "train.use", "INVALID_FIELD", "drover"},
+    {"{" OK_TOP "train: {batch: 51}}", "train.batch", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "train: {ahead: 0}}", "train.ahead", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "train: {land: api, verify: batch}}", "train.verify", "INVALID_FIELD", "api"},
+    {"{" OK_TOP "train: {checks: [{name: a}]}}", "train.checks[0].command", "MISSING_FIELD", ""},
+    {"{" OK_TOP "train: {check: []}}", "train.check", "UNKNOWN_FIELD", ""},
     {"{" OK_TOP "prompt: stdin}", "prompt", "INVALID_FIELD", "object"},
     {"{" OK_TOP "prompt: {tokenBudget: 0}}", "prompt.tokenBudget", "INVALID_FIELD", "between"},
 };

@@ -17,7 +17,8 @@
 #define LAB_OF "\"project\":{\"id\":5,\"path_with_namespace\":\"acme/billing\"}"
 #define LAB    "," LAB_OF ",\"user\":{\"username\":\"ada\"}}"
 #define MR     "\"iid\":9,\"source_branch\":\"fix\",\"last_commit\":{\"id\":\"" SHA "\"}"
-#define ISSUE  "{\"object_kind\":\"issue\",\"object_attributes\":{\"iid\":4,\"action\":\"open\"}" LAB
+#define OPENED "\"object_attributes\":{\"iid\":4,\"action\":\"open\"}"
+#define ISSUE  "{\"object_kind\":\"issue\"," OPENED LAB
 #define NOTE_MR                                                                             \
     "{\"object_kind\":\"note\",\"object_attributes\":{\"noteable_type\":\"MergeRequest\"}," \
     "\"merge_request\":{" MR "}" LAB

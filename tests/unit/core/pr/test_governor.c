@@ -23,7 +23,8 @@ static const struct {
     int64_t wait_seconds;
 } asks[] = {
     /* Nothing is known: the first answer tells. */
-    {{.limit = -1, .remaining = -1}, {.want = 20, .repositories = 1}, 20, QUOTA_GRANTED, 0},
+    {{.limit = -1, .remaining = -1}, {.want = 20, .repositories = 1}, 2, QUOTA_GRANTED, 0},
+    {{.limit = -1, .remaining = -1}, {.want = 1, .repositories = 1}, 1, QUOTA_GRANTED, 0},
     {{5000, 4000, RESET, 0, 0, 0}, {.want = 20, .repositories = 1}, 20, QUOTA_GRANTED, 0},
     /* The reserve: a tenth of 5000. */
     {{5000, 510, RESET, 0, 0, 0}, {.want = 20, .repositories = 1}, 10, QUOTA_GRANTED, 0},
@@ -93,7 +94,10 @@ START_TEST(what_is_told_counts_once)
     struct quota quota = quota_new();
     struct quota_wish wish = {.want = 20, .repositories = 1};
     struct quota_told told = {.used = 12, .back = 8};
-    struct quota_seen seen = seen_of(4900, RESET);
+    struct quota_seen seen = seen_of(4950, RESET);
+    ck_assert_int_eq(quota_ask(&quota, &wish, NOW).calls, QUOTA_BLIND);
+    quota_tell(&quota, &seen, &(struct quota_told){.used = QUOTA_BLIND}, NOW);
+    seen = seen_of(4900, RESET);
     ck_assert_int_eq(quota_ask(&quota, &wish, NOW).calls, 20);
     ck_assert_int_eq(quota_ask(&quota, &wish, NOW).calls, 20);
     quota_tell(&quota, &seen, &told, NOW);
@@ -138,6 +142,21 @@ START_TEST(secondary_limits_wait_longer_each_time)
 }
 END_TEST
 
+START_TEST(a_time_that_the_forge_names_is_the_time_that_is_waited)
+{
+    static const int64_t seconds[] = {1, 2, 4};
+    struct quota quota = known(5000, 4000);
+    struct quota_seen seen = {
+        .limit = -1, .remaining = -1, .secondary = true, .retry_us = US_PER_SECOND};
+    int64_t now_us = NOW;
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
+        quota_tell(&quota, &seen, &(struct quota_told){.used = 1}, now_us);
+        ck_assert_int_eq(quota.blocked_us, now_us + seconds[i] * US_PER_SECOND);
+        now_us = quota.blocked_us;
+    }
+}
+END_TEST
+
 /* 20 pull requests, 50 calls left: all of them wait, and a person does not. */
 START_TEST(the_reserve_stays_however_many_ask)
 {
@@ -159,6 +178,7 @@ Suite *governor_suite(void)
     tcase_add_loop_test(tests, an_ask_is_answered, 0, (int)(sizeof asks / sizeof asks[0]));
     tcase_add_test(tests, what_is_told_counts_once);
     tcase_add_test(tests, secondary_limits_wait_longer_each_time);
+    tcase_add_test(tests, a_time_that_the_forge_names_is_the_time_that_is_waited);
     tcase_add_test(tests, the_reserve_stays_however_many_ask);
     suite_add_tcase(suite, tests);
     return suite;

@@ -23,6 +23,7 @@ START_TEST(parts_stand_in_their_order_under_headings)
         {PROMPT_ATTACHMENT, "trace.txt", "Boom.", false},
         {PROMPT_MEMORY, NULL, "It was slow before.", false},
         {PROMPT_TASK, NULL, "Fix the total.\n\n", false},
+        {PROMPT_LINKED, "#9 (open) by bob", "Rounding.", false},
         {PROMPT_COMMENT, "bob", "Me too.", false},
         {PROMPT_ISSUE, "#12 Totals are wrong", "They are.", false},
         {PROMPT_COMMENT, "eve", "And me.", false},
@@ -43,6 +44,7 @@ START_TEST(parts_stand_in_their_order_under_headings)
                                      "## Issue #12 Totals are wrong\n\nThey are.\n\n"
                                      "### Comment by bob\n\nMe too.\n\n"
                                      "### Comment by eve\n\nAnd me.\n\n"
+                                     "### Linked issue #9 (open) by bob\n\nRounding.\n\n"
                                      "## Task\n\nFix the total.\n\n"
                                      "## Memory\n\nIt was slow before.\n\n"
                                      "## Attachment: trace.txt\n\nBoom.\n\n");

@@ -1,11 +1,11 @@
 /*
- * issues.h - the command that records a change of an issue in the log.
+ * issues.h - the command that records a change of an issue in the log, and has intake look at it.
  *
  * The issue itself is stored by its forge, which has made the change already; a server that dies
  * right then leaves the issue changed and no event.
  */
-#ifndef CONTROL_RUN_ISSUES_H
-#define CONTROL_RUN_ISSUES_H
+#ifndef CONTROL_PR_ISSUES_H
+#define CONTROL_PR_ISSUES_H
 #include "base/str.h"
 #include "control/commit/command.h"
 
