@@ -15,18 +15,46 @@
 static const struct {
     const char *name;
     bool may_fail;
+    bool hosted; /* Reached at a forge that is a server only. */
 } points[] = {
-    {"commit.before", true},    {"commit.after", false},     {"artifact.write", true},
-    {"artifact.rename", true},  {"artifact.done", false},    {"publish.commit", true},
-    {"publish.push", true},     {"publish.number", true},    {"publish.refs", true},
-    {"publish.numbered", true}, {"publish.check", true},     {"publish.ready", true},
-    {"publish.approve", true},  {"step.report", true},       {"step.reported", false},
-    {"publish.pushed", true},   {"publish.create", true},    {"publish.created", true},
-    {"publish.label", true},    {"publish.reviewers", true}, {"withdraw.push", true},
-    {"withdraw.close", true},   {"merge.call", true},        {"merge.called", true},
-    {"close.call", true},       {"train.push", true},        {"train.pushed", false},
-    {"move.push", true},        {"move.pushed", true},       {"attend.act", true},
-    {"attend.acted", true},     {"observe.read", true},      {"rebase.verify", true},
+    /* clang-format off */
+    {"commit.before", true},
+    {"commit.after", false},
+    {"artifact.write", true},
+    {"artifact.rename", true},
+    {"artifact.done", false},
+    {"publish.commit", true},
+    {"publish.push", true},
+    {"publish.number", true},
+    {"publish.refs", true},
+    {"publish.numbered", true},
+    {"step.report", true},
+    {"step.reported", false},
+    {"train.push", true},
+    {"train.pushed", false},
+    {"publish.pushed", true, true},
+    {"publish.create", true, true},
+    {"publish.created", true, true},
+    {"publish.label", true, true},
+    {"publish.reviewers", true, true},
+    {"publish.check", true, true},
+    {"publish.ready", true, true},
+    {"publish.approve", true, true},
+    {"withdraw.push", true, true},
+    {"withdraw.close", true, true},
+    {"merge.call", true, true},
+    {"merge.called", true, true},
+    {"close.call", true, true},
+    {"move.push", true, true},
+    {"move.pushed", true, true},
+    {"attend.act", true, true},
+    {"attend.acted", true, true},
+    {"observe.read", true, true},
+    {"rebase.verify", true, true},
+    {"comment.write", true, true},
+    {"comment.written", true, true},
+    {"comment.close", true, true},
+    /* clang-format on */
 };
 
 static void check_listed(const char *name, bool fails)
