@@ -12,7 +12,7 @@ import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 const BIN = process.env.DROVER_FAULTS_BIN;
 const SOURCE = readFileSync(new URL('../../src/base/fault.c', import.meta.url), 'utf8');
-const POINTS = [...SOURCE.matchAll(/\{"([a-z.]+)", (true|false)\}/g)]
+const POINTS = [...SOURCE.matchAll(/\{"([a-z.]+)", (true|false), false\}/g)]
     .map(([, name, mayFail]) => ({ name, mayFail: mayFail === 'true' }))
     .filter(({ name }) => !name.startsWith('train.')); // Walked by train.test.mjs.
 const TIMES_MAX = process.env.DROVER_LONG ? 60 : 12;
