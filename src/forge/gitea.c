@@ -195,6 +195,9 @@ static enum rc merged_at(struct forge_call *call, const struct host_repo *repo, 
     enum rc rc = gitea_get(call, repo, number, &arena, &pr, err);
     if (rc != RC_OK)
         return rc;
+    if (pr.open && pr.draft)
+        return err_set(err, RC_CONFLICT, "DRAFT",
+                       "Pull request %" PRId64 " is a draft: make it ready first.", number);
     if (!pr.merged || !text_same(pr.head, head) || pr.merge_commit == NULL)
         return err_set(err, RC_CONFLICT, "NOT_MERGED", "Pull request %" PRId64 " is not merged.",
                        number);
@@ -226,11 +229,13 @@ static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo
     enum rc found = merged_at(call, repo, number, head, ret_commit, &why);
     if (found == RC_OK)
         return RC_OK;
-    if (refused)
+    if (refused && !text_same(why.code, "DRAFT"))
         return RC_CONFLICT; /* In Gitea's own words. */
     if (err != NULL)
         *err = why;
-    return found == RC_CONFLICT ? RC_TIMEOUT : found; /* It is under way: to be looked at later. */
+    if (refused || found != RC_CONFLICT)
+        return found;
+    return RC_TIMEOUT; /* It is under way: to be looked at later. */
 }
 
 static enum rc gitea_identify(struct forge_call *call, const struct host_repo *repo,

@@ -1,5 +1,5 @@
-// intake.test.mjs - issues become tasks: who may ask, what is told, what cancels.  On the local forge
-// and at GitHub (tests/hub).
+// intake.test.mjs - issues become tasks: who may ask, what is told, what cancels.  On the local
+// forge and at GitHub (tests/hub).
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
@@ -361,7 +361,8 @@ describe('intake at GitHub', { concurrency: 4 }, () => {
         const { taskId } = await untilRow(repo, issue, (seen) => seen.taskId);
         await both.server.untilTask(taskId, 'completed');
         const text = await prompt(taskId);
-        assert.match(text, /### Linked issue #\d+ \(open, which this one waits for\) by ann\n\nRounding/);
+        assert.match(text,
+            /### Linked issue #\d+ \(open, which this one waits for\) by ann\n\nRounding/);
         assert.ok(text.includes('ROUNDED down') && !text.includes('FOREIGN'), text);
         assert.match(text, new RegExp(`### Linked issue #${foreign.number} \\(open\\) by mallory`));
     });

@@ -13,7 +13,7 @@ import { callDrover } from './lib/cli.mjs';
 import { commitTo, done, git, waits } from './lib/git.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { Server, start } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
+import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 const FAULTS_BIN = process.env.DROVER_FAULTS_BIN;
 const FILES = {
@@ -376,9 +376,11 @@ async function strike(server, track, pulls) {
             try {
                 return await act();
             } catch (error) {
-                if (server.isRunning()) throw error;
+                // The connection is cut before the end of the process is known.
+                const cut = /ECONN|EPIPE|hang up/.test(`${error.code} ${error.message}`);
+                if (server.isRunning() && !cut) throw error;
                 died = 1;
-                await server.exit;
+                await within(PATIENCE_MS, 'its end', server.exit);
                 server.env = {};
                 await server.start();
             }

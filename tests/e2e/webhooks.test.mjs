@@ -2,6 +2,8 @@
 // do not arrive are found.
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startHub } from '../hub/hub.mjs';
 import { callDrover } from './lib/cli.mjs';
@@ -480,6 +482,40 @@ describe('deliveries of other forges', { concurrency: 1 }, () => {
             assert.ok([400, 401].includes(elsewhere.status), elsewhere.text);
         });
     }
+});
+
+describe('the webhook of an App', { concurrency: 1 }, () => {
+    it('serves its repositories, and what it loses is found by comparing state', async () => {
+        const { hub, repo, env, config } = await world();
+        const server = await start({ env, config: 'limits: {maxActiveRuns: 1}\n' });
+        try {
+            const app = hub.app({ slug: 'drover', permissions: { metadata: 'read', issues: 'write',
+                contents: 'write', pull_requests: 'write', repository_hooks: 'read' },
+            hook: { url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET } });
+            app.install('acme', ['acme/billing']);
+            const keyFile = join(server.dir, 'app.pem');
+            writeFileSync(keyFile, app.privateKey, { mode: 0o600 });
+            await server.configure('acme/billing',
+                { ...config, credentials: { app: { id: app.id, keyFile } } });
+            const first = repo.issue({ title: 'Told', by: 'ann' });
+            first.label('drover', 'ann');
+            await hub.settled();
+            const told = await server.list('/v1/webhooks/deliveries?event=issues.labeled');
+            assert.deepEqual(told.map(({ number, via }) => [number, via]),
+                [[first.number, 'webhook']]);
+            hub.deliver('outage');
+            const second = repo.issue({ title: 'Not told', by: 'ann' });
+            second.label('drover', 'ann');
+            await until('both to be tasks', async (note) =>
+                note(await tasksOf(server)).length === 2);
+            assert.deepEqual(await tasksOf(server), [first.number, second.number]);
+            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+            assert.equal(sync.lastError, null);
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
 });
 
 describe('without webhooks', { concurrency: 1 }, () => {

@@ -1,6 +1,3 @@
-/*
- * intake_progress.c - see intake_progress.h.
- */
 #include "control/pr/intake_progress.h"
 #include "control/commit/config_book.h"
 #include "control/run/effective.h"

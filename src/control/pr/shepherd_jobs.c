@@ -226,9 +226,14 @@ static enum rc observed(struct context *ctx, struct shepherding *it, const struc
     enum rc rc = read_view(ctx, it, result);
     if (rc != RC_OK)
         return rc;
+    bool own = false, new_head = !text_same(it->view->head, it->row.head);
     it->row.job_id = (struct id){0};
     it->row.looked_us = ctx->now_us;
-    if (!text_same(it->view->head, it->row.head))
+    if (new_head)
+        rc = shepherd_pushes(ctx, it, &own);
+    if (rc == RC_OK && own) /* Its report says so in a moment. */
+        return shepherding_look_in(ctx, it, SECOND_US);
+    if (rc == RC_OK && new_head)
         rc = shepherd_new_head(ctx, it, it->view->head);
     if (rc == RC_OK && js_count(failures) > 0)
         rc = read_fault(ctx, it, js_get_str(result, "faultSha256", NULL));

@@ -213,6 +213,26 @@ enum rc shepherd_settle_repair(struct context *ctx, struct shepherding *it)
 
 /* ---- before the end ---- */
 
+/* The forge shows a push before its worker has reported it.  A repair pushes when it publishes; a
+   rebase at any time.  Both end soon: that they have pushed nothing is known then. */
+enum rc shepherd_pushes(struct context *ctx, const struct shepherding *it, bool *ret_may)
+{
+    struct run_row run;
+    struct job_row job;
+    int64_t cost;
+    *ret_may = false;
+    if (it->row.work == NULL || !text_same(it->row.work_head, it->row.head))
+        return RC_OK;
+    if (text_same(it->row.work, "repair")) {
+        enum rc rc = sum_runs(ctx, &it->row.work_id, &run, &cost);
+        *ret_may = rc == RC_OK && run.status == RUN_CREATING_PR;
+        return rc;
+    }
+    enum rc rc = jobs_get(ctx->db, &it->row.work_id, ctx->arena, &job, ctx->err);
+    *ret_may = rc == RC_OK && !job_is_settled(job.life.state);
+    return rc;
+}
+
 static enum rc stop_task(struct context *ctx, const struct id *task_id, const char *reason)
 {
     CLEANUP(flow_release) struct flow flow = {0};

@@ -312,13 +312,9 @@ enum rc result_check_pr(struct context *ctx, struct flow *flow, const struct js 
 
 enum rc facts_of_publish(const struct result_claims *claims)
 {
-    const struct repo_config *config;
-    enum rc rc = flow_config(claims->ctx, claims->flow, &config);
-    if (rc != RC_OK)
-        return rc;
-    bool by_mode = claims->flow->task.mode != MODE_AUTONOMOUS_PR;
-    bool draft = config->pr.draft == PR_DRAFT_BY_MODE ? by_mode
-                                                      : config->pr.draft == PR_DRAFT_ALWAYS;
+    const enum pr_draft wanted = claims->config->pr.draft;
+    bool draft = wanted == PR_DRAFT_BY_MODE ? claims->flow->task.mode != MODE_AUTONOMOUS_PR
+                                            : wanted == PR_DRAFT_ALWAYS;
     if (js_get_bool(claims->result, "draft", draft) != draft)
         return REFUSE(claims->ctx, "draft",
                       "draft must be %s in this execution mode and configuration",

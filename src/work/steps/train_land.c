@@ -42,12 +42,41 @@ static enum rc report_landed(struct hauling *hauling, const char *commit)
     return RC_OK;
 }
 
+/* On this machine the push compares that itself.  *ret_at: the one that is not; count: all are. */
+static enum rc find_not_open(struct hauling *hauling, size_t *ret_at, struct err *err)
+{
+    const struct pr_ops *prs = hauling->ops->prs;
+    struct pr_view view;
+    enum rc rc = RC_OK;
+    *ret_at = hauling->landing.count;
+    if (text_same(hauling->ops->name, "local") || prs == NULL || prs->view == NULL)
+        return RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < hauling->landing.count; i++) {
+        const struct landing_car *car = &hauling->cars[i];
+        const struct pr_ref ref = {.url = hauling->landing.url, .number = car->number};
+        rc = prs->view(&hauling->call, &ref, hauling->step->arena, &view, err);
+        if (rc != RC_OK || (view.state == PR_OPEN && text_same(view.head, car->head)))
+            continue;
+        *ret_at = i;
+        (void)err_set(err, RC_CONFLICT, "PULL_REQUEST_MOVED",
+                      "Pull request %" PRId64 " is not open any more, or not at %.12s.",
+                      car->number, car->head);
+        return RC_OK;
+    }
+    return rc;
+}
+
 static enum rc push(struct hauling *hauling, const char *goal, struct err *err)
 {
     size_t at = 0;
     enum rc rc = haul_open_forge(hauling, err);
     if (rc != RC_OK)
         return rc;
+    rc = find_not_open(hauling, &at, err);
+    if (rc != RC_OK)
+        return fail(hauling, rc, err);
+    if (at < hauling->landing.count)
+        return report_gone(hauling, at, err);
     rc = landing_push(&hauling->call, &hauling->landing, goal, &at, err);
     if (rc == RC_OK)
         return report_landed(hauling, goal);

@@ -33,6 +33,10 @@ class World {
     get main() {
         return this.repo.head('main');
     }
+
+    openPull(want) {
+        return this.repo.openPull(want);
+    }
 }
 
 class GithubWorld extends World {

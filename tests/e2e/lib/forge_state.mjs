@@ -10,7 +10,7 @@ export class Repo {
             labels: [], statuses: [], pipelines: [], jobs: [] });
         this.bare = new Bare(join(forge.dir, fullName.replaceAll('/', '+') + '.git'));
         this.bare.run(['config', 'receive.hideRefs', 'refs/merge-requests']);
-        this.commit('main', files, 'first');
+        this.commit('main', files, { message: 'first' });
         for (const login of Object.keys(members)) forge.user(login);
     }
 
@@ -19,7 +19,7 @@ export class Repo {
     }
 
     // A commit on a branch with these files, as a person pushes it.
-    commit(branch, files, message = 'work') {
+    commit(branch, files, { message = 'work' } = {}) {
         const from = this.bare.head(branch) ?? this.bare.head('main');
         const tree = this.bare.writeTree(from, files);
         const sha = this.bare.commitTree(tree, from ? [from] : [], `${message}\n`);
