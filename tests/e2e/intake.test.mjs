@@ -130,6 +130,8 @@ describe('intake', { concurrency: 4 }, () => {
             (await desk.issue(repo, number)).state === 'closed');
         assert.equal((await desk.tasks(repo)).length, 1);
         assert.ok((await desk.prompt(taskId)).includes('## Issue #1 The answer is wrong'));
+        const { items } = await server.get(`/v1/runs/${task.latestRunId}/artifacts`);
+        assert.equal(items.find(({ kind }) => kind === 'issue').sha256, task.origin.issueSha256);
     });
 
     it('runs nothing that a stranger asks for', async () => {
