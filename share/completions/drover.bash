@@ -50,7 +50,7 @@ _drover_value() {
     --role) _drover_reply "$2" -W 'viewer operator worker admin' ;;
     --state)
         case $3 in
-        issue*) _drover_reply "$2" -W 'open closed' ;;
+        issue*) _drover_reply "$2" -W 'open closed seen awaiting active done' ;;
         *) _drover_reply "$2" -W 'active draining lost' ;;
         esac
         ;;

@@ -10,23 +10,53 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A task at the local forge does not pass it: other tests than faults.test.mjs reach it. */
+#define ELSEWHERE(name, may_fail) {name, may_fail}
+
 /* When you add a point, add it here: one that is not listed ends the process.  Where may_fail is
    false, a failure would be wrong: the operation has succeeded. */
 static const struct {
     const char *name;
     bool may_fail;
 } points[] = {
-    {"commit.before", true},    {"commit.after", false},     {"artifact.write", true},
-    {"artifact.rename", true},  {"artifact.done", false},    {"publish.commit", true},
-    {"publish.push", true},     {"publish.number", true},    {"publish.refs", true},
-    {"publish.numbered", true}, {"publish.check", true},     {"publish.ready", true},
-    {"publish.approve", true},  {"step.report", true},       {"step.reported", false},
-    {"publish.pushed", true},   {"publish.create", true},    {"publish.created", true},
-    {"publish.label", true},    {"publish.reviewers", true}, {"withdraw.push", true},
-    {"withdraw.close", true},   {"merge.call", true},        {"merge.called", true},
-    {"close.call", true},       {"train.push", true},        {"train.pushed", false},
-    {"move.push", true},        {"move.pushed", true},       {"attend.act", true},
-    {"attend.acted", true},     {"observe.read", true},      {"rebase.verify", true},
+    /* clang-format off */
+    {"commit.before", true},
+    {"commit.after", false},
+    {"artifact.write", true},
+    {"artifact.rename", true},
+    {"artifact.done", false},
+    {"publish.commit", true},
+    {"publish.push", true},
+    {"publish.number", true},
+    {"publish.refs", true},
+    {"publish.numbered", true},
+    {"step.report", true},
+    {"step.reported", false},
+    ELSEWHERE("publish.pushed", true),
+    ELSEWHERE("publish.create", true),
+    ELSEWHERE("publish.created", true),
+    ELSEWHERE("publish.label", true),
+    ELSEWHERE("publish.reviewers", true),
+    ELSEWHERE("publish.check", true),
+    ELSEWHERE("publish.ready", true),
+    ELSEWHERE("publish.approve", true),
+    ELSEWHERE("withdraw.push", true),
+    ELSEWHERE("withdraw.close", true),
+    ELSEWHERE("merge.call", true),
+    ELSEWHERE("merge.called", true),
+    ELSEWHERE("close.call", true),
+    ELSEWHERE("train.push", true),
+    ELSEWHERE("train.pushed", false),
+    ELSEWHERE("move.push", true),
+    ELSEWHERE("move.pushed", true),
+    ELSEWHERE("attend.act", true),
+    ELSEWHERE("attend.acted", true),
+    ELSEWHERE("observe.read", true),
+    ELSEWHERE("rebase.verify", true),
+    ELSEWHERE("comment.write", true),
+    ELSEWHERE("comment.written", true),
+    ELSEWHERE("comment.close", true),
+    /* clang-format on */
 };
 
 static void check_listed(const char *name, bool fails)

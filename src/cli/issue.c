@@ -150,7 +150,8 @@ static int run_label(struct cli *cli)
     cli_write_list(cli, &jw, "add", "add");
     cli_write_list(cli, &jw, "remove", "remove");
     jw_end(&jw, '}');
-    return post(cli, cli_path(cli, "/v1/issues/", which.number, "/labels"), &body, "has its labels");
+    return post(cli, cli_path(cli, "/v1/issues/", which.number, "/labels"), &body,
+                "has its labels");
 }
 
 /* ---- list, show ---- */
@@ -368,7 +369,8 @@ const struct cli_command cli_issue_commands[] = {
      CLI_REMOTE | CLI_JSON, run_reopen},
     {"issue label", "add and remove labels of an issue",
      "NUMBER [--repo NAME] [--add LABEL...] [--remove LABEL...]", label_options,
-     "drover issue label 12 --repo acme/billing --add drover", "drover issue list --repo NAME", 1, 1,
+     "drover issue label 12 --repo acme/billing --add drover", "drover issue list --repo NAME", 1,
+     1,
      CLI_REMOTE | CLI_JSON, run_label},
     {"issue intake", "list issues that were looked at, and what was decided",
      "[--repo NAME] [--state STATE] [--limit N] [--json]", intake_options,

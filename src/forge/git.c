@@ -125,6 +125,10 @@ static void add_credential(struct list *env, struct arena *arena, size_t *count,
     const char *name = arena_strndup(arena, rest, len - (size_t)(rest - host));
     add_setting(env, arena, (*count)++, arena_printf(arena, "credential.%s%s.helper", scheme, name),
                 at != NULL ? answer : answer_with_user);
+    /* git takes the new address of a renamed repository from its first request alone, and a host
+       that hides the repository from strangers redirects later ones only. */
+    add_setting(env, arena, (*count)++,
+                arena_printf(arena, "http.%s%s.followRedirects", scheme, name), "true");
     token = arena_strndup(arena, token, strcspn(token, "\r\n"));
     list_add(env, arena_printf(arena, "DROVER_GIT_TOKEN=%s", token));
 }

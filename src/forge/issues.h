@@ -41,8 +41,8 @@ struct issue {
 
 struct forge_comment; /* forge/prs.h */
 
-/* Text by one author: a new issue (title), a change of its state (state), of its labels (labels, and
-   body is NULL), or a comment. */
+/* Text by one author: a new issue (title), a change of its state (state), of its labels (labels,
+   and body is NULL), or a comment. */
 struct issue_words {
     const char *title;
     const char *state; /* open, closed, or NULL */
@@ -78,7 +78,8 @@ struct issue_ops {
     enum rc (*list)(struct forge_call *call, const char *url, const struct issue_filter *filter,
                     struct arena *arena, struct issue **ret_issues, size_t *ret_count,
                     struct err *err);
-    /* Numbers of the issues that it waits for, of this repository; NULL without CAN_DEPENDENCIES. */
+    /* Numbers of the issues of this repository that it waits for; NULL without
+       CAN_DEPENDENCIES. */
     enum rc (*blocked_by)(struct forge_call *call, const char *url, int64_t number,
                           struct arena *arena, int64_t **ret_numbers, size_t *ret_count,
                           struct err *err);

@@ -8,14 +8,14 @@
  *     {"title", "state", "author", "labels", "createdAt", "updatedAt", "comments"}    as it is now
  *                                                                                     (blank)
  *     {"event": "opened" | "commented" | "closed" | "reopened" | "labelled" | "noted",
- *      "by", "at", "body", "key"}                                                      what happened
+ *      "by", "at", "body", "key"}                                                     what happened
  *
  * So a listing reads the subjects of the last commits, and the chain is the history.  Events of
  * unknown kinds are skipped.  Numbers are taken once: a ref is created only where none is, and none
  * is ever deleted.  Every change of an issue names the commit that it has read.
  *
- * A note is a comment that may be edited: of those with one key the last one counts, at the place of
- * the first.  All authors are users of drover who may write issues, hence members.
+ * A note is a comment that may be edited: of those with one key the last one counts, at the place
+ * of the first.  All authors are users of drover who may write issues, hence members.
  *
  * A chain is read as a whole, so nothing is added that would make it too long to be read.
  */

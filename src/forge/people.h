@@ -1,6 +1,6 @@
 /*
- * people.h - who people are to a repository at its forge, and which of them has labelled or assigned
- * an issue.
+ * people.h - who people are to a repository at its forge, and which of them has labelled or
+ * assigned an issue.
  */
 #ifndef FORGE_PEOPLE_H
 #define FORGE_PEOPLE_H
@@ -31,11 +31,7 @@ extern const struct people_ops people_github;
 extern const struct people_ops people_gitlab;
 extern const struct people_ops people_gitea; /* And of Forgejo. */
 
-extern const struct people_ops people_github;
-extern const struct people_ops people_gitlab;
-extern const struct people_ops people_gitea;
-
-/* For forges: acts while they are read, oldest first.  Of more than FORGE_ACTS_MAX the last stay. */
+/* For forges: acts while they are read, oldest first; the last FORGE_ACTS_MAX stay. */
 struct act_list {
     struct arena *arena;
     struct forge_act *acts; /* NULL until the first. */

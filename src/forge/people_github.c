@@ -1,8 +1,8 @@
 /*
  * people_github.c - people at GitHub.
  *
- * Events of an issue name who has labelled it, and nothing of what that person may do: that is asked
- * for.  A label that a template puts on a new issue counts as put there by its author.
+ * Events of an issue name who has labelled it, and nothing of what that person may do: that is
+ * asked for.  A label that a template puts on a new issue counts as put there by its author.
  */
 #include "forge/github.h"
 #include "forge/host_api.h"
@@ -70,9 +70,11 @@ static enum rc github_standing(struct forge_call *call, const char *url, const c
         &gh, "GET",
         arena_printf(arena, "/collaborators/%s/permission", host_escaped(arena, login)));
     rc = github_send(&gh, &request, &answer);
-    if (rc == RC_OK)
-        *ret_association = association_of(answer.document);
-    return rc;
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    *ret_association = rc == RC_OK ? association_of(answer.document) : "NONE";
+    err_clear(err);
+    return RC_OK;
 }
 
 static enum rc github_in_team(struct forge_call *call, const char *url, const char *team,
@@ -88,9 +90,12 @@ static enum rc github_in_team(struct forge_call *call, const char *url, const ch
     request.path = arena_printf(&arena, "/orgs/%s/teams/%s/memberships/%s", github_owner(&gh),
                                 host_escaped(&arena, team), host_escaped(&arena, login));
     rc = github_send(&gh, &request, &answer);
-    if (rc == RC_OK)
-        *ret_in = text_same(js_get_str(answer.document, "state", ""), "active");
-    return rc;
+    if (rc != RC_OK && rc != RC_NOT_FOUND && rc != RC_DENIED)
+        return rc;
+    /* A team that may not be seen has no members here. */
+    *ret_in = rc == RC_OK && text_same(js_get_str(answer.document, "state", ""), "active");
+    err_clear(err);
+    return RC_OK;
 }
 
 const struct people_ops people_github = {

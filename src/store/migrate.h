@@ -18,6 +18,7 @@ struct migration {
 extern const struct migration migrations[];        /* migrations.c */
 extern const char *const migration_forge_limits[]; /* migration_forge.c */
 extern const size_t migration_count;
+extern const char *const migration_intake[];
 extern const char *const migration_shepherds[];
 
 /* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list, and with

@@ -676,40 +676,6 @@ static const char *const run_limits[] = {
     NULL,
 };
 
-static const char *const intake[] = {
-    /* Where a task comes from, when drover submitted it: a JSON object. */
-    "ALTER TABLE tasks ADD COLUMN origin {json}",
-
-    /* Issues that were looked at. */
-    "CREATE TABLE intake ("
-    " id {text} NOT NULL PRIMARY KEY,"
-    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
-    " repository_id {text} NOT NULL REFERENCES repositories (id),"
-    " issue_number {int} NOT NULL,"
-    " state {text} NOT NULL," /* seen, awaiting, active, done */
-    " reason {text},"
-    " task_id {text},"
-    " asked_by {text},"
-    " started_by {text},"
-    " last_comment_id {int} NOT NULL,"
-    " act_us {int} NOT NULL,"
-    " text_sha256 {text},"
-    " text_us {int} NOT NULL,"
-    " view_sha256 {text},"
-    " prompt_sha256 {text},"
-    " changed {int} NOT NULL,"
-    " wanted {text},"
-    " told {text},"
-    " closes {int} NOT NULL,"
-    " merged {int} NOT NULL,"
-    " created_us {int} NOT NULL,"
-    " looked_us {int} NOT NULL,"
-    " updated_us {int} NOT NULL,"
-    " UNIQUE (repository_id, issue_number)) {plain_table}",
-    "CREATE INDEX intake_task ON intake (task_id) WHERE task_id IS NOT NULL",
-    NULL,
-};
-
 static const char *const trains[] = {
     /* See core/pr/train.h. */
     "CREATE TABLE trains ("
@@ -800,6 +766,7 @@ static const char *const webhooks[] = {
     " missed_us {int} NOT NULL,"
     " recovered {int} NOT NULL,"
     " deliveries_since_us {int} NOT NULL,"
+    " listed_us {int} NOT NULL,"
     " deliveries_error {text},"
     " changes_since_us {int} NOT NULL,"
     " etag {text},"
@@ -823,7 +790,7 @@ const struct migration migrations[] = {
     {3, "topics", topics},         {4, "breakers", breakers},
     {5, "sagas", sagas},           {6, "pipeline", pipeline},
     {7, "leases", leases},         {8, "sinks", sinks},
-    {9, "run_limits", run_limits}, {10, "intake", intake},
+    {9, "run_limits", run_limits}, {10, "intake", migration_intake},
     {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
     {13, "webhooks", webhooks},    {14, "shepherds", migration_shepherds},
 };

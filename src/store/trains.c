@@ -30,10 +30,12 @@ static const struct column train_columns[] = {
 };
 const struct shape train_shape = SHAPE("train", struct train_row, train_columns);
 
+#define PR_STATUS "(SELECT status FROM pull_requests p WHERE p.id = train_cars.pull_request_id)"
 static const struct column train_car_columns[] = {
     COLUMN(struct train_car_row, id, COLUMN_KEY | COLUMN_NEW),
     COLUMN(struct train_car_row, train_id, COLUMN_NEW),
     COLUMN(struct train_car_row, pull_request_id, COLUMN_NEW),
+    COLUMN_AS(struct train_car_row, pr_status, PR_STATUS, COLUMN_COMPUTED),
     COLUMN(struct train_car_row, run_id, COLUMN_NEW),
     COLUMN(struct train_car_row, task_id, COLUMN_NEW),
     COLUMN(struct train_car_row, number, COLUMN_NEW),

@@ -31,7 +31,8 @@ struct train_car_row {
     struct id id;
     struct id train_id;
     struct id pull_request_id;
-    struct id run_id; /* That opened it. */
+    const char *pr_status; /* Its, joined on reading. */
+    struct id run_id;      /* That opened it. */
     struct id task_id;
     int64_t number;
     const char *branch, *title;

@@ -81,6 +81,21 @@ describe('the shepherd', { concurrency: 2 }, () => {
         assert.equal(git(repo.origin, 'show', 'main:answer.txt'), '42');
     });
 
+    it('has its train merge what is ready', async () => {
+        const repo = await server.repository('acme/train',
+            `date +%N >note.txt\n${fixes}`, { shepherd: SHEPHERD });
+        const runs = [];
+        for (let i = 0; i < 2; i++) {
+            const { runId } = await server.submit(repo.name,
+                { description: `Make the answer right, and note ${i}.` });
+            runs.push(runId);
+            await untilState(runId, 'merged');
+        }
+        assert.equal(git(repo.origin, 'show', 'main:answer.txt'), '42');
+        const types = (await server.events(runs[0])).map(({ type }) => type);
+        assert.ok(types.includes('agent.pr.merged'), types.join(' '));
+    });
+
     it('leaves a pull request alone that a person takes over', async () => {
         const repo = await server.repository('acme/taken', fixes,
             { shepherd: { ...SHEPHERD, merge: 'approved' }, train: OFF });

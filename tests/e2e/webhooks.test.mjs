@@ -2,6 +2,8 @@
 // do not arrive are found.
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startHub } from '../hub/hub.mjs';
 import { callDrover } from './lib/cli.mjs';
@@ -236,6 +238,17 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         assert.ok(sync.lastDeliveryAt);
     });
 
+    it('are found their repository after it was renamed', async () => {
+        const before = (await receipts()).length;
+        repo.rename('invoices');
+        repo.issue({ title: 'Under its new name', by: 'ann' });
+        await hub.settled();
+        assert.ok((await receipts()).length > before);
+        const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+        assert.equal(sync.knownAs, 'acme/invoices');
+        assert.equal(sync.name, 'acme/billing');
+    });
+
     it('are shown by drover webhooks', async () => {
         const all = await callDrover(server, ['webhooks']);
         assert.equal(all.status, 0, all.stderr);
@@ -397,6 +410,42 @@ describe('deliveries that do not arrive', { concurrency: 1 }, () => {
     });
 });
 
+describe('deliveries while the server is killed', { concurrency: 1 }, () => {
+    it('have one receipt each once they were sent again', async () => {
+        const { hub, repo, env, config } = await world({ sync: { everyMs: 86400000 } });
+        const server = await start({ env });
+        try {
+            await server.configure('acme/billing', config);
+            const repository = { id: repo.id, full_name: 'acme/billing' };
+            const all = Array.from({ length: 60 }, (_, i) => ({ id: `kill-${i}`,
+                body: { action: 'labeled', issue: { number: 1000 + i }, repository } }));
+            const sent = all.map((each) => send(server, each).catch(() => null));
+            await sent[10];
+            await server.crash();
+            const answers = await Promise.all(sent);
+            await server.startAgain();
+            const taken = async () => {
+                const items = await server.list('/v1/webhooks/deliveries?limit=200');
+                return items.map(({ deliveryId }) => deliveryId);
+            };
+            const kept = new Set(await taken());
+            for (const [i, answer] of answers.entries())
+                if (answer?.status === 202) assert.ok(kept.has(`kill-${i}`), `${i} was lost`);
+            const again = await Promise.all(all.map((each) => send(server, each)));
+            for (const [i, { json }] of again.entries())
+                assert.equal(json.status, kept.has(`kill-${i}`) ? 'duplicate' : 'applied');
+            assert.deepEqual((await taken()).sort(), all.map(({ id }) => id).sort());
+            const looks = await server.list('/v1/jobs?queue=drover.issue&limit=200');
+            const jobs = await Promise.all(looks.map(({ id }) => server.get(`/v1/jobs/${id}`)));
+            const numbers = jobs.map(({ payload }) => payload.number).sort();
+            assert.deepEqual(numbers, all.map(({ body }) => body.issue.number));
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
+});
+
 // The forge cannot be reached: what is tested is who may send.
 describe('deliveries of other forges', { concurrency: 1 }, () => {
     const NOWHERE = 'http://127.0.0.1:9/acme/billing.git';
@@ -433,6 +482,40 @@ describe('deliveries of other forges', { concurrency: 1 }, () => {
             assert.ok([400, 401].includes(elsewhere.status), elsewhere.text);
         });
     }
+});
+
+describe('the webhook of an App', { concurrency: 1 }, () => {
+    it('serves its repositories, and what it loses is found by comparing state', async () => {
+        const { hub, repo, env, config } = await world();
+        const server = await start({ env, config: 'limits: {maxActiveRuns: 1}\n' });
+        try {
+            const app = hub.app({ slug: 'drover', permissions: { metadata: 'read', issues: 'write',
+                contents: 'write', pull_requests: 'write', repository_hooks: 'read' },
+            hook: { url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET } });
+            app.install('acme', ['acme/billing']);
+            const keyFile = join(server.dir, 'app.pem');
+            writeFileSync(keyFile, app.privateKey, { mode: 0o600 });
+            await server.configure('acme/billing',
+                { ...config, credentials: { app: { id: app.id, keyFile } } });
+            const first = repo.issue({ title: 'Told', by: 'ann' });
+            first.label('drover', 'ann');
+            await hub.settled();
+            const told = await server.list('/v1/webhooks/deliveries?event=issues.labeled');
+            assert.deepEqual(told.map(({ number, via }) => [number, via]),
+                [[first.number, 'webhook']]);
+            hub.deliver('outage');
+            const second = repo.issue({ title: 'Not told', by: 'ann' });
+            second.label('drover', 'ann');
+            await until('both to be tasks', async (note) =>
+                note(await tasksOf(server)).length === 2);
+            assert.deepEqual(await tasksOf(server), [first.number, second.number]);
+            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+            assert.equal(sync.lastError, null);
+        } finally {
+            await server.discard();
+            await hub.stop();
+        }
+    });
 });
 
 describe('without webhooks', { concurrency: 1 }, () => {

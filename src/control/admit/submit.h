@@ -57,9 +57,9 @@ struct submitted {
 };
 
 /*
- * Submits a task inside a command.  RC_OK with ret->refused: policy denies it, an event says so, and
- * there is no task.  Other failures have written nothing, so that the command may go on without the
- * task.
+ * Submits a task inside a command.  RC_OK with ret->refused: policy denies it, an event says so,
+ * and there is no task.  Other failures have written nothing, so that the command may go on without
+ * the task.
  */
 MUST_USE enum rc submit_task(struct context *ctx, const struct submission *given,
                              struct submitted *ret);

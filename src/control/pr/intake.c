@@ -105,7 +105,8 @@ static enum rc load_known(struct context *ctx, struct reading *reading, struct i
         .text_us = row->text_us,
         .last_comment_id = row->last_comment_id,
         .act_us = row->act_us,
-        .since_us = reading->repository->created_us,
+        /* Forges count in whole seconds. */
+        .since_us = reading->repository->created_us / US_PER_SECOND * US_PER_SECOND,
     };
     return RC_OK;
 }

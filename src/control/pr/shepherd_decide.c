@@ -281,7 +281,7 @@ enum rc shepherd_decide_on(struct context *ctx, struct shepherding *it)
     enum rc rc = RC_OK;
     if (facts.checks == CHECKS_GREEN && facts.certificate == CERT_GOOD)
         rc = shepherd_note_cure(ctx, it);
-    if (rc == RC_OK && (decided.state != it->row.state || it->row.reason == NULL))
+    if (rc == RC_OK)
         rc = shepherd_walk(ctx, it, decided.state, explain(ctx, it, &decided));
     if (rc == RC_OK)
         rc = act(ctx, it, &decided);

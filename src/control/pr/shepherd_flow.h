@@ -76,6 +76,8 @@ MUST_USE enum rc shepherd_repair(struct context *ctx, struct shepherding *it,
                                  enum repair_cause cause);
 /* If the repair that is under way has ended: what it has left. */
 MUST_USE enum rc shepherd_settle_repair(struct context *ctx, struct shepherding *it);
+/* May a head that is new be the one that drover itself pushes just now? */
+MUST_USE enum rc shepherd_pushes(struct context *ctx, const struct shepherding *it, bool *ret_may);
 /* Stops the repair or the rebase that is under way. */
 MUST_USE enum rc shepherd_stop_work(struct context *ctx, struct shepherding *it,
                                     const char *reason);

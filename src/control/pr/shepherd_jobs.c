@@ -226,9 +226,14 @@ static enum rc observed(struct context *ctx, struct shepherding *it, const struc
     enum rc rc = read_view(ctx, it, result);
     if (rc != RC_OK)
         return rc;
+    bool own = false, new_head = !text_same(it->view->head, it->row.head);
     it->row.job_id = (struct id){0};
     it->row.looked_us = ctx->now_us;
-    if (!text_same(it->view->head, it->row.head))
+    if (new_head)
+        rc = shepherd_pushes(ctx, it, &own);
+    if (rc == RC_OK && own) /* Its report says so in a moment. */
+        return shepherding_look_in(ctx, it, SECOND_US);
+    if (rc == RC_OK && new_head)
         rc = shepherd_new_head(ctx, it, it->view->head);
     if (rc == RC_OK && js_count(failures) > 0)
         rc = read_fault(ctx, it, js_get_str(result, "faultSha256", NULL));
@@ -346,7 +351,7 @@ static enum rc load_owner(struct context *ctx, const struct job_row *job, struct
         return rc;
     const char *text = js_get_str(js_get(payload, "shepherd"), "pullRequestId", "");
     if (!id_parse(text, &id))
-        return err_set(ctx->err, RC_CORRUPT, "PAYLOAD_CORRUPT", "job %s names no pull request",
+        return err_set(ctx->err, RC_CORRUPT, "RUN_MISSING", "job %s names no pull request",
                        job->id.text);
     rc = shepherding_load(ctx, &id, it);
     if (rc != RC_OK)

@@ -294,8 +294,21 @@ static enum rc save(struct context *ctx, struct train_flow *flow)
     return rc == RC_OK ? trains_save(ctx->db, &flow->row, ctx->err) : rc;
 }
 
+/* One that a person has closed or merged leaves; what lands just now is compared by its push. */
+static void leave_those_over(struct train_flow *flow)
+{
+    for (size_t i = 0; i < flow->train.count; i++) {
+        struct train_car_row *car = &flow->cars[flow->line[i].tag];
+        bool over = !text_same(car->pr_status, "open") && !car_has_ended(flow->line[i].state);
+        if (over && train_left(&flow->train, i) == RC_OK)
+            car->detail = text_same(car->pr_status, "merged") ? "it was merged without the train"
+                                                              : "it was closed";
+    }
+}
+
 enum rc train_flow_end(struct context *ctx, struct train_flow *flow)
 {
+    leave_those_over(flow);
     enum rc rc = train_flow_sync(ctx, flow);
     if (rc == RC_OK)
         rc = go_on(ctx, flow);

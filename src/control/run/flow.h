@@ -71,8 +71,8 @@ MUST_USE enum rc flow_config(struct context *ctx, struct flow *flow,
                              const struct repo_config **ret);
 MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
 
-/* One line that names the task to people: as task_title, but a task that intake has made of an issue
-   has the title of that. */
+/* One line that names the task to people: as task_title, but a task that intake has made of an
+   issue has the title of that. */
 const char *flow_title(const struct task_row *task, struct arena *arena);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */

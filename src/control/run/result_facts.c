@@ -316,7 +316,8 @@ enum rc facts_of_publish(const struct result_claims *claims)
     bool draft = wanted == PR_DRAFT_BY_MODE ? claims->flow->task.mode != MODE_AUTONOMOUS_PR
                                             : wanted == PR_DRAFT_ALWAYS;
     if (js_get_bool(claims->result, "draft", draft) != draft)
-        return REFUSE(claims->ctx, "draft", "draft must be %s in this execution mode",
+        return REFUSE(claims->ctx, "draft",
+                      "draft must be %s in this execution mode and configuration",
                       draft ? "true" : "false");
     return result_check_pr(claims->ctx, claims->flow, claims->result, "");
 }

@@ -67,18 +67,16 @@ void quota_renew(struct quota *quota, int64_t now_us)
     quota->granted = 0;
 }
 
-/* A window is known by its end; clocks of a forge's machines differ a little. */
-static void take_window(struct quota *quota, const struct quota_seen *seen)
+/* A window is known by its end; clocks of a forge's machines differ a little.  Windows do not
+   overlap: one that ends in the future is the one that counts. */
+static void take_window(struct quota *quota, const struct quota_seen *seen, int64_t now_us)
 {
-    if (seen->remaining < 0)
+    if (seen->remaining < 0 || (seen->reset_us > 0 && seen->reset_us <= now_us))
         return;
-    bool same = quota->reset_us > 0 && seen->reset_us <= quota->reset_us + US_PER_SECOND &&
-                seen->reset_us + US_PER_SECOND >= quota->reset_us;
-    bool old = quota->reset_us > 0 && seen->reset_us > 0 && !same &&
-               seen->reset_us < quota->reset_us;
-    if (old)
-        return;
-    bool keep = (same || seen->reset_us <= 0) && quota->remaining >= 0;
+    bool same = seen->reset_us <= 0 ||
+                (quota->reset_us > 0 && seen->reset_us <= quota->reset_us + US_PER_SECOND &&
+                 seen->reset_us + US_PER_SECOND >= quota->reset_us);
+    bool keep = same && quota->remaining >= 0;
     quota->remaining = keep ? least(quota->remaining, seen->remaining) : seen->remaining;
     if (seen->reset_us > 0)
         quota->reset_us = seen->reset_us;
@@ -105,7 +103,7 @@ void quota_tell(struct quota *quota, const struct quota_seen *seen, const struct
         return;
     if (seen->limit > 0)
         quota->limit = seen->limit;
-    take_window(quota, seen);
+    take_window(quota, seen, now_us);
     if (seen->secondary)
         strike(quota, seen, now_us);
     else if (seen->retry_us > 0)

@@ -1,6 +1,3 @@
-/*
- * intake.c - see intake.h.
- */
 #include "core/pr/intake.h"
 #include "base/str.h"
 #include <assert.h>

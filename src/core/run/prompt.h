@@ -2,9 +2,9 @@
  * context.h - the prompt, assembled from its sources within a token budget.
  *
  * In order: system text, repository rules, issue with comments and linked issues, the task, memory,
- * attachments.  Four bytes count as a token.  Over the budget the oldest comments go first, then the
- * linked issues, the memory, the attachments and the rules files, each from the last; issue and task
- * are never cut.
+ * attachments.  Four bytes count as a token.  Over the budget the oldest comments go first, then
+ * the linked issues, the memory, the attachments and the rules files, each from the last; issue and
+ * task are never cut.
  *
  * Text by people who are not trusted stands between two lines that it cannot write (untrusted.h).
  */

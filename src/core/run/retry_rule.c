@@ -77,6 +77,8 @@ static const struct retry_rule rules[] = {
      .why = "the step does not keep its contract"},
     {"plan_missing", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the agent was asked for a plan and left none"},
+    {"issue_not_approved", RETRY_OF_STEP, RETRY_STOP, CLASS_SECURITY,
+     .why = "the stored text of the issue is not the one that was approved"},
     {"attachment_unavailable", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the task names a file that was never uploaded"},
     {"hydration_timed_out", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,

@@ -8,6 +8,7 @@
  * Both may be repeated: the comment is found by its mark, and a closed issue stays closed.
  */
 #include "base/clock.h"
+#include "base/fault.h"
 #include "forge/issues.h"
 #include "forge/prs.h"
 #include "work/job/repo_step.h"
@@ -45,8 +46,11 @@ static enum rc close_issue(const struct comment *comment)
     struct issue issue;
     if (issues == NULL)
         return RC_OK;
-    enum rc rc = issues->change(comment->call, step->input.config.url, comment->number, &words,
-                                step->arena, &issue, comment->err);
+    enum rc rc = fault_point("comment.close", comment->err);
+    if (rc != RC_OK)
+        return rc;
+    rc = issues->change(comment->call, step->input.config.url, comment->number, &words, step->arena,
+                        &issue, comment->err);
     return rc == RC_CONFLICT && text_same(comment->err->code, "ISSUE_CLOSED") ? RC_OK : rc;
 }
 
@@ -64,7 +68,11 @@ enum rc step_comment(struct step *step, struct err *err)
     rc = step_forge_open(step, ACCESS_WRITE, &call, &comment.forge, err);
     comment.call = &call;
     if (rc == RC_OK)
+        rc = fault_point("comment.write", err);
+    if (rc == RC_OK)
         rc = write_comment(&comment, &words);
+    if (rc == RC_OK)
+        rc = fault_point("comment.written", err);
     if (rc == RC_OK && closes)
         rc = close_issue(&comment);
     if (rc != RC_OK)

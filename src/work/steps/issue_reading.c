@@ -2,8 +2,8 @@
  * issue_reading.c - see issue_reading.h.
  *
  * Calls are bounded: people of whom the forge says nothing with the issue are asked about one by
- * one, PEOPLE_MAX of them, and linked issues are read, ISSUE_VIEW_LINKS_MAX of them.  What cannot be
- * had for lack of rights counts as no rights.
+ * one, PEOPLE_MAX of them, and linked issues are read, ISSUE_VIEW_LINKS_MAX of them.  What cannot
+ * be had for lack of rights counts as no rights.
  */
 #include "work/steps/issue_reading.h"
 #include "forge/issues.h"

@@ -42,12 +42,41 @@ static enum rc report_landed(struct hauling *hauling, const char *commit)
     return RC_OK;
 }
 
+/* On this machine the push compares that itself.  *ret_at: the one that is not; count: all are. */
+static enum rc find_not_open(struct hauling *hauling, size_t *ret_at, struct err *err)
+{
+    const struct pr_ops *prs = hauling->ops->prs;
+    struct pr_view view;
+    enum rc rc = RC_OK;
+    *ret_at = hauling->landing.count;
+    if (text_same(hauling->ops->name, "local") || prs == NULL || prs->view == NULL)
+        return RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < hauling->landing.count; i++) {
+        const struct landing_car *car = &hauling->cars[i];
+        const struct pr_ref ref = {.url = hauling->landing.url, .number = car->number};
+        rc = prs->view(&hauling->call, &ref, hauling->step->arena, &view, err);
+        if (rc != RC_OK || (view.state == PR_OPEN && text_same(view.head, car->head)))
+            continue;
+        *ret_at = i;
+        (void)err_set(err, RC_CONFLICT, "PULL_REQUEST_MOVED",
+                      "Pull request %" PRId64 " is not open any more, or not at %.12s.",
+                      car->number, car->head);
+        return RC_OK;
+    }
+    return rc;
+}
+
 static enum rc push(struct hauling *hauling, const char *goal, struct err *err)
 {
     size_t at = 0;
     enum rc rc = haul_open_forge(hauling, err);
     if (rc != RC_OK)
         return rc;
+    rc = find_not_open(hauling, &at, err);
+    if (rc != RC_OK)
+        return fail(hauling, rc, err);
+    if (at < hauling->landing.count)
+        return report_gone(hauling, at, err);
     rc = landing_push(&hauling->call, &hauling->landing, goal, &at, err);
     if (rc == RC_OK)
         return report_landed(hauling, goal);
@@ -81,6 +110,24 @@ static enum rc land_by_push(struct hauling *hauling, struct err *err)
 
 /* ---- by the forge ---- */
 
+/* Forges merge no drafts.  One that was put into the train is meant to be merged. */
+static enum rc make_ready(struct hauling *hauling, const struct landing_car *car, bool *ret_made,
+                          struct err *err)
+{
+    const struct pr_ops *prs = hauling->ops->prs;
+    const struct pr_ref ref = {.url = hauling->landing.url, .number = car->number};
+    struct pr_view view;
+    *ret_made = false;
+    if (!(hauling->ops->can & CAN_DRAFT) || prs == NULL || prs->view == NULL ||
+        prs->mark_ready == NULL)
+        return RC_OK;
+    enum rc rc = prs->view(&hauling->call, &ref, hauling->step->arena, &view, err);
+    if (rc != RC_OK || !view.draft || view.state != PR_OPEN)
+        return rc;
+    *ret_made = true;
+    return prs->mark_ready(&hauling->call, &ref, err);
+}
+
 static enum rc merge_one(struct hauling *hauling, size_t at, char commit[GIT_HASH_BYTES],
                          struct err *err)
 {
@@ -101,6 +148,10 @@ static enum rc merge_one(struct hauling *hauling, size_t at, char commit[GIT_HAS
     if (rc == RC_OK)
         rc = fault_point("train.push", err);
     if (rc == RC_OK)
+        rc = hauling->ops->merge(&hauling->call, &merge, commit, err);
+    bool made = false;
+    struct err why = {0};
+    if (rc == RC_CONFLICT && make_ready(hauling, car, &made, &why) == RC_OK && made)
         rc = hauling->ops->merge(&hauling->call, &merge, commit, err);
     return rc == RC_OK ? fault_point("train.pushed", err) : rc;
 }

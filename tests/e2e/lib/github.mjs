@@ -1,4 +1,6 @@
 // github.mjs - a drover and a GitHub (tests/hub) that know each other.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { startHub } from '../../hub/hub.mjs';
 import { FILES } from './git.mjs';
 import { start } from './server.mjs';
@@ -21,14 +23,23 @@ export async function startWithHub({ hub: hubOptions, env = {}, ...options } = {
             await hub.stop();
         }
     };
-    return { server, hub, token, stop };
+    return { server, hub, token, stop, app: (options) => makeApp(server, hub, options) };
+}
+
+// An App that is installed at acme: {app, installation, credentials (of a configuration)}.
+function makeApp(server, hub, { slug = 'drover', permissions } = {}) {
+    const app = hub.app({ slug, permissions });
+    const installation = app.install('acme');
+    const keyFile = join(server.dir, `${slug}.pem`);
+    writeFileSync(keyFile, app.privateKey, { mode: 0o600 });
+    return { app, installation, credentials: { app: { id: String(app.id), keyFile } } };
 }
 
 // A repository of the hub that drover knows: {name, repo, document}.  config is merged into its
 // configuration; ci: see tests/hub/README.md; hook: false for none.
 export async function onboard({ server, hub }, name, agent, { ci, files = FILES, hook = true,
-    ...config } = {}) {
-    const repo = hub.repo(name, { files, ci, collaborators: { [BOT]: 'write' } });
+    collaborators = { [BOT]: 'write' }, ...config } = {}) {
+    const repo = hub.repo(name, { files, ci, collaborators });
     const document = {
         url: hub.gitUrl(repo),
         forge: 'github',

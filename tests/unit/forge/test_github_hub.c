@@ -297,14 +297,14 @@ static enum rc act_acts(struct act *act)
 
 static enum rc act_person(struct act *act)
 {
-    const char *association = NULL;
+    const char *association = "NONE";
     bool in = false;
     enum rc rc = people_github.standing(&act->call, act->url, act->args[1], &act->arena,
                                         &association, &act->err);
-    if (rc == RC_OK)
+    if (rc == RC_OK || rc == RC_NOT_FOUND)
         rc = people_github.in_team(&act->call, act->url, act->args[2], act->args[1], &in,
                                    &act->err);
-    if (rc != RC_OK)
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
         return rc;
     jw_begin(act->jw, '{');
     jw_kstr(act->jw, "association", association);

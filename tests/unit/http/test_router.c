@@ -89,7 +89,9 @@ START_TEST(only_health_is_open_and_agents_only_read_and_ask_in_their_own_run)
         ck_assert_msg(all[i].signed_body == webhook, "%s", all[i].pattern);
         if (all[i].agent == AGENT_NEVER || all[i].agent == AGENT_CHECKED)
             continue;
-        bool asks = text_ends(all[i].pattern, "/questions"); /* All else is reading. */
+        /* All else is reading. */
+        bool asks = text_ends(all[i].pattern, "/questions") ||
+                    text_ends(all[i].pattern, "/credential");
         ck_assert_int_eq(all[i].method, asks ? HTTP_POST : HTTP_GET);
         ck_assert_ptr_nonnull(strstr(all[i].pattern, "/{id}"));
     }

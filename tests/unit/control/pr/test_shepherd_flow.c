@@ -397,6 +397,43 @@ START_TEST(a_push_by_a_person_is_adopted_and_stops_the_repair_of_the_old_head)
 }
 END_TEST
 
+START_TEST(a_push_that_drover_makes_itself_is_not_taken_for_that_of_another)
+{
+    static const struct {
+        const char *step, *result;
+    } way[] = {{"hydrate", RESULT_HYDRATE},
+               {"agent", RESULT_AGENT},
+               {"verify", RESULT_VERIFIED},
+               {"judge", RESULT_JUDGED}};
+    open_pr(AUTO);
+    struct pr_view seen = view();
+    seen.checks = &red;
+    seen.check_count = 1;
+    look_at(&seen, FAILURE("build", "patch", PRINT_A));
+    attend("certificate");
+    struct job_row job = lab_take(&lab, "prepare");
+    struct id repair_id = job.run_id;
+    lab_finish(&lab, &job, arena_printf(&lab.arena, "{\"baseCommit\":\"%s\"}", head));
+    for (size_t i = 0; i < COUNT_OF(way); i++)
+        lab_step(&lab, way[i].step, way[i].result);
+    head = honest_commit("h2", &lab.arena);
+    seen = view(); /* The forge shows the push before the worker reports it. */
+    look_at(&seen, NULL);
+    job = lab_take(&lab, "publish");
+    ck_assert_str_eq(shepherd().work, "repair");
+    ck_assert_int_eq(lab_run(&lab, &repair_id).stop, RUN_STOP_NONE);
+    lab_finish(&lab, &job,
+               arena_printf(&lab.arena,
+                            "{\"number\":%lld,\"headCommit\":\"%s\",\"branch\":\"%s\","
+                            "\"draft\":true}",
+                            (long long)number, head, pull_request().branch));
+    look_at(&seen, NULL);
+    ck_assert_ptr_null(shepherd().work);
+    ck_assert_str_eq(shepherd().certified_head, head);
+    ck_assert(!has_job("rebase"));
+}
+END_TEST
+
 START_TEST(an_approval_to_merge_is_for_one_head)
 {
     open_pr("\"shepherd\":{\"merge\":\"approved\"},\"train\":{\"use\":\"off\"}");
@@ -623,6 +660,7 @@ Suite *shepherd_flow_suite(void)
     tcase_add_test(tc, a_person_who_says_no_is_left_alone);
     tcase_add_test(tc, a_flaky_check_runs_again_once);
     tcase_add_test(tc, a_push_by_a_person_is_adopted_and_stops_the_repair_of_the_old_head);
+    tcase_add_test(tc, a_push_that_drover_makes_itself_is_not_taken_for_that_of_another);
     tcase_add_test(tc, an_approval_to_merge_is_for_one_head);
     tcase_add_test(tc, a_conflict_is_rebased_and_left_to_an_agent_when_it_does_not_apply);
     tcase_add_test(tc, a_stale_base_is_rebased_and_verified_again);

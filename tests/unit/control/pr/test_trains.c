@@ -331,6 +331,22 @@ START_TEST(one_can_leave_until_it_lands)
 }
 END_TEST
 
+START_TEST(one_that_a_person_closed_leaves_before_anything_lands)
+{
+    struct pull_request_row first = add(), second = add();
+    struct err err = {0};
+    first.status = "closed";
+    ck_assert_int_eq(pull_requests_save(lab.db, &first, &err), RC_OK);
+    work("test", 1, PASSED);
+    ck_assert_str_eq(last_ended().detail, "it was closed");
+    ck_assert_str_eq(last_ended().pull_request_id.text, first.id.text);
+    work("test", 1, PASSED);
+    work("land", 1, LANDED(1));
+    ck_assert_str_eq(status_of(&second), "merged");
+    ck_assert_str_eq(status_of(&first), "closed");
+}
+END_TEST
+
 START_TEST(a_job_that_fails_for_good_stalls_the_train_for_a_while)
 {
     (void)add();
@@ -448,6 +464,7 @@ Suite *trains_suite(void)
     tcase_add_test(tc, an_urgent_one_goes_first_and_what_was_tested_is_given_up);
     tcase_add_test(tc, raising_one_that_waits_moves_it);
     tcase_add_test(tc, one_can_leave_until_it_lands);
+    tcase_add_test(tc, one_that_a_person_closed_leaves_before_anything_lands);
     tcase_add_test(tc, a_job_that_fails_for_good_stalls_the_train_for_a_while);
     tcase_add_test(tc, a_job_that_is_gone_is_made_again);
     tcase_add_test(tc, who_is_not_open_does_not_enter);
