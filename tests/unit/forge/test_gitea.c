@@ -84,6 +84,7 @@ START_TEST(a_view_has_checks_reviews_and_threads)
         {.request = "GET " R "/pulls/5/reviews/6/comments ",
          .body = Q("[{'id':10,'path':'a.c','position':3,'body':'first','user':{'login':'bot'},"
                    "'created_at':'2023-11-14T21:00:00Z'}]")},
+        {.request = "GET " R "/assignees ", .body = Q("[{'login':'ann'},{'login':'bot'}]")},
         {.request = "GET " R "/commits/" HOST_HEAD "/status?limit=50 ",
          .body = Q("{'statuses':[{'id':1,'context':'ci / unit (push)','status':'failure',"
                    "'target_url':'/acme/billing/actions/runs/30/jobs/40'},"
@@ -99,6 +100,8 @@ START_TEST(a_view_has_checks_reviews_and_threads)
     ck_assert_str_eq(view.base, HOST_BASE);
     ck_assert_uint_eq(view.review_count, 3);
     ck_assert_str_eq(view.reviews[0].commit, HOST_OLD);
+    ck_assert_str_eq(view.reviews[0].association, "MEMBER");
+    ck_assert_str_eq(view.threads[0].comments[1].association, "NONE");
     ck_assert_int_eq(view.reviews[1].verdict, REVIEW_CHANGES_REQUESTED);
     ck_assert_uint_eq(view.thread_count, 2);
     ck_assert_str_eq(view.threads[0].id, "10"); /* The first comment, though it was listed last. */

@@ -90,10 +90,10 @@ START_TEST(a_view_has_checks_reviews_and_threads)
          .status = "403 Forbidden",
          .body = "{}"},
         {.request = "GET " M "/approvals ",
-         .body = Q("{'approved_by':[{'user':{'username':'ann'},"
-                   "'approved_at':'2023-11-14T22:00:00Z'},{'user':{'username':'old'}}]}")},
+         .body = Q("{'approved_by':[{'user':{'id':1,'username':'ann'},"
+                   "'approved_at':'2023-11-14T22:00:00Z'},{'user':{'id':2,'username':'old'}}]}")},
         {.request = "GET " M "/reviewers?",
-         .body = Q("[{'user':{'username':'rob'},'state':'requested_changes'},"
+         .body = Q("[{'user':{'id':9,'username':'rob'},'state':'requested_changes'},"
                    "{'user':{'username':'eve'},'state':'unreviewed'}]")},
         {.request = "GET " M "/discussions?",
          .body = Q("[{'id':'d0','notes':[{'id':1,'system':true,'body':"
@@ -107,6 +107,9 @@ START_TEST(a_view_has_checks_reviews_and_threads)
         {.request = "GET " M "/versions?",
          .body = Q("[{'head_commit_sha':'" HOST_HEAD "','created_at':'2023-11-14T21:30:00Z'},"
                    "{'head_commit_sha':'" HOST_OLD "','created_at':'2023-11-14T20:00:00Z'}]")},
+        {.request = "GET " P "/members/all?",
+         .has = {"user_ids%5B%5D=1&user_ids%5B%5D=2&user_ids%5B%5D=9 "},
+         .body = Q("[{'id':1,'access_level':40},{'id':9,'access_level':20}]")},
         {.request = "GET " P "/pipelines?sha=" HOST_HEAD,
          .body = Q("[{'id':30,'source':'push'},{'id':29,'source':'push'},"
                    "{'id':28,'source':'external'}]")},
@@ -132,6 +135,9 @@ START_TEST(a_view_has_checks_reviews_and_threads)
         const struct review_view *review = &view.reviews[i];
         bool old = text_same(review->author, "old");
         ck_assert_str_eq(review->commit, old ? HOST_OLD : HOST_HEAD);
+        ck_assert_str_eq(review->association, text_same(review->author, "ann")   ? "MEMBER"
+                                              : text_same(review->author, "rob") ? "CONTRIBUTOR"
+                                                                                 : "NONE");
         ck_assert_int_eq(review->verdict, text_same(review->author, "rob")
                                               ? REVIEW_CHANGES_REQUESTED
                                               : REVIEW_APPROVED);
