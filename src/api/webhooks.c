@@ -164,8 +164,8 @@ static enum rc find_repository(struct call *call, struct db *db, const struct fo
     return refuse(err);
 }
 
-/* Webhooks of an organization or an App also send what is about no repository, as the ping when they
-   are set up.  With a secret that some repository has it is taken, and there is nothing to record. */
+/* Webhooks of an organization or an App also send what is about no repository, as the ping when
+   they are set up.  With a secret that some repository has it is taken; nothing is recorded. */
 static enum rc check_general(struct call *call, struct db *db, struct err *err)
 {
     struct str body = http_body(&call->http);

@@ -766,6 +766,7 @@ static const char *const webhooks[] = {
     " missed_us {int} NOT NULL,"
     " recovered {int} NOT NULL,"
     " deliveries_since_us {int} NOT NULL,"
+    " listed_us {int} NOT NULL,"
     " deliveries_error {text},"
     " changes_since_us {int} NOT NULL,"
     " etag {text},"

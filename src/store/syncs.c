@@ -4,7 +4,7 @@
 
 WORDS(mode_words, enum sync_mode, sync_mode_name, sync_mode_parse);
 
-enum { SYNC_STATE = COLUMN_GROUP(0), SYNC_SECRETS = COLUMN_GROUP(1) }; /* syncs_save, syncs_put */
+enum { SYNC_STATE = COLUMN_GROUP(0), SYNC_FOLLOWED = COLUMN_GROUP(1) }; /* syncs_save, syncs_put */
 #define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = forge_syncs.repository_id)"
 static const struct column sync_columns[] = {
     COLUMN(struct sync_row, repository_id, COLUMN_KEY | COLUMN_NEW),
@@ -13,14 +13,15 @@ static const struct column sync_columns[] = {
     COLUMN(struct sync_row, full_name, COLUMN_NEW),
     COLUMN(struct sync_row, provider_id, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, known_as, COLUMN_NEW | SYNC_STATE),
-    COLUMN(struct sync_row, secret, COLUMN_NEW | SYNC_SECRETS),
-    COLUMN(struct sync_row, old_secret, COLUMN_NEW | SYNC_SECRETS),
+    COLUMN(struct sync_row, secret, COLUMN_NEW | SYNC_FOLLOWED),
+    COLUMN(struct sync_row, old_secret, COLUMN_NEW | SYNC_FOLLOWED),
     COLUMN_WORD(struct sync_row, mode, "mode", mode_words, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, mode_since_us, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, last_delivery_us, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, missed_us, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, recovered, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, deliveries_since_us, COLUMN_NEW | SYNC_STATE),
+    COLUMN(struct sync_row, listed_us, COLUMN_NEW | SYNC_STATE | SYNC_FOLLOWED),
     COLUMN(struct sync_row, deliveries_error, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, changes_since_us, COLUMN_NEW | SYNC_STATE),
     COLUMN(struct sync_row, etag, COLUMN_NEW | SYNC_STATE),
@@ -41,11 +42,11 @@ static const struct row_sql sql_put = {
     &sync_shape,
     COLUMN_NEW,
 };
-static const struct row_sql sql_put_secrets = {
-    "sync_put_secrets",
+static const struct row_sql sql_follow = {
+    "sync_follow",
     "UPDATE forge_syncs SET {set} WHERE {key}",
     &sync_shape,
-    COLUMN_KEY | SYNC_SECRETS,
+    COLUMN_KEY | SYNC_FOLLOWED,
 };
 static const struct sql sql_get = {
     "sync_get",
@@ -93,7 +94,7 @@ static const struct sql sql_list = {
 enum rc syncs_put(struct db *db, const struct sync_row *row, struct err *err)
 {
     enum rc rc = row_exec(db, &sql_put, row, NULL, err);
-    return rc == RC_OK ? row_exec(db, &sql_put_secrets, row, NULL, err) : rc;
+    return rc == RC_OK ? row_exec(db, &sql_follow, row, NULL, err) : rc;
 }
 
 enum rc syncs_get(struct db *db, const struct id *repository_id, struct arena *arena,

@@ -26,6 +26,7 @@ struct sync_row {
     int64_t missed_us;        /* When one was found last that did not; 0: never. */
     int64_t recovered;        /* Deliveries that were fetched so far. */
     int64_t deliveries_since_us;
+    int64_t listed_us;            /* When they were to be listed last; 0: the next time. */
     const char *deliveries_error; /* Why they cannot be listed; or NULL. */
     int64_t changes_since_us;
     const char *etag; /* Of the last list of changes; or NULL. */
@@ -36,8 +37,8 @@ struct sync_row {
     int64_t created_us, updated_us;
 };
 
-/* Of a row that is there only the names of the secrets change, unless forge or full_name do: then
-   it is another repository at the forge, and all begins anew. */
+/* Of a row that is there only the names of the secrets and listed_us change, unless forge or
+   full_name do: then it is another repository at the forge, and all begins anew. */
 MUST_USE enum rc syncs_put(struct db *db, const struct sync_row *row, struct err *err);
 MUST_USE enum rc syncs_get(struct db *db, const struct id *repository_id, struct arena *arena,
                            struct sync_row *ret_row, struct err *err); /* Locks it. */
@@ -58,7 +59,7 @@ struct sync_question {
 MUST_USE enum rc syncs_find(struct db *db, const struct sync_question *question,
                             struct arena *arena, struct sync_row **ret_rows, size_t *ret_count,
                             struct err *err);
-/* Names of the variables with secrets of a forge's webhooks, each once, at most SYNCS_SECRETS_MAX. */
+/* Names of the variables with secrets of a forge's webhooks, each once; SYNCS_SECRETS_MAX. */
 enum { SYNCS_SECRETS_MAX = 16 };
 MUST_USE enum rc syncs_secrets(struct db *db, const char *forge, struct arena *arena,
                                const char ***ret_names, size_t *ret_count, struct err *err);

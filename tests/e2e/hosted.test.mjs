@@ -154,8 +154,9 @@ describe('the rate limit of a forge', { concurrency: 2 }, () => {
             assert.ok(core.remaining > 0, JSON.stringify(core));
             await server.untilTask(ids.taskId, 'completed');
             assert.equal(repo.pulls.length, 3);
-            const { body } = await server.request('GET', '/metrics');
-            assert.match(`${body}`, /drover_forge_calls_remaining\{host="127/);
+            const metrics = await fetch(`${server.url}/metrics`,
+                { headers: { authorization: `Bearer ${server.token}` } });
+            assert.match(await metrics.text(), /drover_forge_calls_remaining\{host="127/);
         });
 
     withHub('of the second kind stops calls for as long as it asks', {}, async (stage) => {
@@ -219,7 +220,8 @@ git ls-remote "$OTHER_URL" > other.txt 2>&1 && echo reached >> other.txt
         await server.startAgain();
         const other = hub.repo('acme/other', { files: { a: 'b\n' } });
         const repo = hub.repo('acme/agent', { files: { 'answer.txt': '41\n',
-            'test.sh': 'grep -qx 42 answer.txt\n' }, collaborators: { reader: 'read' } });
+            'test.sh': 'grep -qx 42 answer.txt\n' },
+            collaborators: { reader: 'read', 'drover-bot': 'write' } });
         const agent = AGENT + fixes;
         await onboard(stage, 'acme/agent', agent, { hook: false,
             credentials: { forge: 'HUB_TOKEN', agent: 'AGENT_TOKEN' },
@@ -230,9 +232,8 @@ git ls-remote "$OTHER_URL" > other.txt 2>&1 && echo reached >> other.txt
         assert.match(repo.file(branch, 'ls.txt'), /^[0-9a-f]{40}\trefs\/heads\/main/,
             repo.file(branch, 'ls.err'));
         assert.doesNotMatch(repo.file(branch, 'other.txt'), /reached/);
-        const body = JSON.stringify({ protocol: 'http', host: new URL(hub.url).host,
-            path: 'acme/agent.git' });
-        const late = await server.request('POST', `/v1/runs/${runId}/credential`, body);
+        const body = { protocol: 'http', host: new URL(hub.url).host, path: 'acme/agent.git' };
+        const late = await server.call('POST', `/v1/runs/${runId}/credential`, { body });
         assert.equal(late.status, 409); // The run has ended.
     });
 });

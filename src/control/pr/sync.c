@@ -123,12 +123,19 @@ static void write_changes(struct jw *jw, const void *subject)
         jw_kint(jw, "deliveriesSinceUs", row->deliveries_since_us);
 }
 
-/* Deliveries are listed where there is a webhook whose deliveries the forge can list. */
+/* Deliveries are listed where there is a webhook whose deliveries the forge can list, and not at
+   every poll: unlike a list that has not changed that costs calls of the forge's quota. */
+static bool lists_deliveries(struct context *ctx, const struct repo_config *config,
+                             const struct sync_row *row)
+{
+    return has_webhook(row, config) && forge_has(row->forge, CAN_LIST_DELIVERIES) &&
+           ctx->now_us - row->listed_us >= config->sync.recover_ms * US_PER_MS;
+}
+
 static enum rc ask(struct context *ctx, const struct repository_row *repository,
-                   const struct repo_config *config, const struct sync_row *row)
+                   const struct sync_row *row, bool lists)
 {
     struct sync_row asked = *row;
-    bool lists = has_webhook(row, config) && forge_has(row->forge, CAN_LIST_DELIVERIES);
     int64_t since_us = row->deliveries_since_us - OVERLAP_US;
     asked.deliveries_since_us = !lists ? 0 : since_us > 0 ? since_us : 1;
     const struct repo_job job = {
@@ -154,11 +161,13 @@ enum rc sync_due(struct context *ctx, const struct id *repository_id)
     known = effective_now(ctx, &repository);
     if (known == NULL)
         return set_timer(ctx, repository_id, BROKEN_PAUSE_MS);
+    bool lists = lists_deliveries(ctx, &known->config, &row);
+    row.listed_us = lists ? ctx->now_us : row.listed_us;
     rc = settle_mode(ctx, &repository, &known->config, &row);
     if (rc == RC_OK)
         rc = save(ctx, &row);
     if (rc == RC_OK && repository.quarantined_us == 0)
-        rc = ask(ctx, &repository, &known->config, &row);
+        rc = ask(ctx, &repository, &row, lists);
     return rc == RC_OK ? set_timer(ctx, repository_id, sync_pause_ms(row.mode, &known->config.sync))
                        : rc;
 }
@@ -335,7 +344,8 @@ static enum rc changes_came(struct context *ctx, const struct repo_job_end *end,
         return rc;
     close_gap(ctx, &gap, &row);
     bool moved = note_changes(ctx, report, &row);
-    row.deliveries_error = js_get_str(report, "deliveriesError", NULL);
+    if (js_get(end->payload, "deliveriesSinceUs") != NULL)
+        row.deliveries_error = js_get_str(report, "deliveriesError", NULL);
     row.last_sync_us = ctx->now_us;
     row.last_error = NULL;
     row.failures = 0;
@@ -429,6 +439,7 @@ enum rc sync_failed(struct context *ctx, const struct repo_job_end *end)
                                   end->message != NULL ? end->message : "");
     row.last_error_us = ctx->now_us;
     row.failures++;
+    row.listed_us = 0;
     rc = save(ctx, &row);
     CLEANUP(config_book_putp) struct known_config *known = effective_now(ctx, end->repository);
     return rc == RC_OK && known != NULL && !end->repository->removed

@@ -100,6 +100,23 @@ START_TEST(the_first_rule_that_fits_decides)
 END_TEST
 
 /* Far more actors than there are places: old ones are forgotten, nobody is held up for them. */
+START_TEST(what_has_no_token_is_counted_by_its_address)
+{
+    static const struct bucket_rule rule = {.per_second = 1, .burst = 2};
+    const struct caps_key here = {CAPS_SOURCE, "192.0.2.1"}, there = {CAPS_SOURCE, "192.0.2.2"};
+    const struct caps_key token = {CAPS_TOKEN, "192.0.2.1"}; /* A token of that name is another. */
+    struct throttle *counted = throttle_new(NULL, 0);
+    int64_t now_us = 1000000000;
+    ck_assert_int_eq(throttle_source_us(counted, &rule, &here, now_us), 0);
+    ck_assert_int_eq(throttle_source_us(counted, &rule, &here, now_us), 0);
+    ck_assert_int_eq(throttle_source_us(counted, &rule, &here, now_us), 1000000);
+    ck_assert_int_eq(throttle_source_us(counted, &rule, &there, now_us), 0);
+    ck_assert_int_eq(throttle_source_us(counted, &rule, &token, now_us), 0);
+    ck_assert_int_eq(throttle_source_us(counted, &rule, &here, now_us + 1000000), 0);
+    throttle_free(counted);
+}
+END_TEST
+
 START_TEST(the_number_of_buckets_is_bounded)
 {
     make("[{\"route\":\"*\",\"perSecond\":1}]");
@@ -120,6 +137,7 @@ Suite *throttle_suite(void)
     tcase_add_test(tc, each_actor_has_a_bucket_of_its_own);
     tcase_add_test(tc, a_rule_for_all_routes_counts_them_together);
     tcase_add_test(tc, the_first_rule_that_fits_decides);
+    tcase_add_test(tc, what_has_no_token_is_counted_by_its_address);
     tcase_add_test(tc, the_number_of_buckets_is_bounded);
     suite_add_tcase(suite, tc);
     return suite;

@@ -165,6 +165,11 @@ static void work(void)
     ",\"webhook\":{\"secret\":\"SECRET\"},\"sync\":{\"everyMs\":60000,\"recoverMs\":600000}," \
     "\"intake\":{\"enabled\":true}"
 
+/* The same, but deliveries are listed at every poll. */
+#define LISTED                                                                               \
+    ",\"webhook\":{\"secret\":\"SECRET\"},\"sync\":{\"everyMs\":60000,\"recoverMs\":60000}," \
+    "\"intake\":{\"enabled\":true}"
+
 static void put(const char *forge_name, const char *more)
 {
     struct cmd_repository_put *cmd = cmd_repository_put_new();
@@ -419,9 +424,27 @@ START_TEST(webhooks_that_work_are_checked_seldom_and_find_nothing)
 }
 END_TEST
 
-START_TEST(one_that_was_answered_may_be_on_its_way)
+START_TEST(a_poll_lists_deliveries_no_more_often_than_webhooks_are_checked)
 {
     put("github", CONFIGURED);
+    pass(0); /* The first lists them. */
+    forge_sends(1);
+    for (int i = 0; i < 9; i++)
+        pass(MINUTE_MS);
+    ck_assert_int_eq(forge.asked, 10);
+    ck_assert_int_eq(forge.fetched, 0);
+    pass(MINUTE_MS);
+    ck_assert_int_eq(forge.fetched, 1);
+    forge_sends(2);
+    put("github", CONFIGURED); /* As at the start of a server: at once. */
+    pass(0);
+    ck_assert_int_eq(forge.fetched, 2);
+}
+END_TEST
+
+START_TEST(one_that_was_answered_may_be_on_its_way)
+{
+    put("github", LISTED);
     pass(0);
     struct sent *sent = forge_sends(1);
     sent->answered = true;
@@ -435,7 +458,7 @@ END_TEST
 
 START_TEST(one_that_the_forge_has_lost_is_asked_for_once)
 {
-    put("github", CONFIGURED);
+    put("github", LISTED);
     pass(0);
     forge_sends(1)->gone = true;
     pass(MINUTE_MS);
@@ -448,7 +471,7 @@ END_TEST
 
 START_TEST(without_the_right_to_list_deliveries_state_is_compared)
 {
-    put("github", CONFIGURED);
+    put("github", LISTED);
     forge.refusal = "the token may not read hooks";
     forge.changed = "[{\"number\":4,\"pr\":false,\"updatedUs\":1800000001000000}]";
     forge_sends(4);
@@ -636,6 +659,7 @@ Suite *sync_suite(void)
     tcase_add_test(tests, deliveries_that_were_lost_for_an_hour_are_all_found_and_applied_once);
     tcase_add_test(tests, a_server_that_was_away_finds_them_when_it_starts);
     tcase_add_test(tests, webhooks_that_work_are_checked_seldom_and_find_nothing);
+    tcase_add_test(tests, a_poll_lists_deliveries_no_more_often_than_webhooks_are_checked);
     tcase_add_test(tests, one_that_was_answered_may_be_on_its_way);
     tcase_add_test(tests, one_that_the_forge_has_lost_is_asked_for_once);
     tcase_add_test(tests, without_the_right_to_list_deliveries_state_is_compared);

@@ -2,6 +2,7 @@
  * test_forge_event.c - what deliveries of GitHub, GitLab and Gitea are about: every rule of the
  * tables, and what fits none.
  */
+#include "base/mem.h"
 #include "core/pr/forge_event.h"
 #include "core/pr/forge_event_table.h"
 #include "tests/unit/suites.h"
@@ -326,6 +327,25 @@ START_TEST(the_repository_is_read_from_the_bytes)
 }
 END_TEST
 
+/* Cut anywhere, in memory that ends there. */
+START_TEST(a_body_that_is_cut_is_read_to_its_end_only)
+{
+    const struct row *row = &rows[_i];
+    size_t whole = strlen(row->body);
+    for (size_t len = 0; len <= whole; len++) {
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct forge_named named;
+        char *copy = mem_alloc(len + 1);
+        memcpy(copy, row->body, len);
+        copy[len] = '"'; /* Behind it: were it read, a name would end here. */
+        ck_assert(forge_event_repository(row->forge, (struct str){copy, len}, &arena, &named));
+        ck_assert_uint_le(strlen(named.id), len);
+        ck_assert_uint_le(strlen(named.name), len);
+        mem_free(copy);
+    }
+}
+END_TEST
+
 START_TEST(an_address_has_the_name_at_its_end)
 {
     static const char *const urls[][2] = {
@@ -371,6 +391,7 @@ Suite *forge_event_suite(void)
                         (int)COUNT_OF(broken));
     tcase_add_test(tests, bots_are_told_from_people);
     tcase_add_test(tests, the_repository_is_read_from_the_bytes);
+    tcase_add_loop_test(tests, a_body_that_is_cut_is_read_to_its_end_only, 0, (int)COUNT_OF(rows));
     tcase_add_test(tests, an_address_has_the_name_at_its_end);
     tcase_add_test(tests, subjects_have_names);
     suite_add_tcase(suite, tests);
