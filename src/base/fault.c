@@ -53,6 +53,9 @@ static const struct {
     ELSEWHERE("attend.acted", true),
     ELSEWHERE("observe.read", true),
     ELSEWHERE("rebase.verify", true),
+    ELSEWHERE("comment.write", true),
+    ELSEWHERE("comment.written", true),
+    ELSEWHERE("comment.close", true),
     /* clang-format on */
 };
 

@@ -258,6 +258,46 @@ describe('intake after kill -9', () => {
     });
 });
 
+// The server dies, or its call fails, where a comment is written and an issue is closed.
+const BIN = process.env.DROVER_FAULTS_BIN;
+describe('intake with a fault at', { concurrency: 3, skip: BIN ? false : 'no build with faults' },
+    () => {
+        for (const point of ['comment.write', 'comment.written', 'comment.close'])
+            for (const action of ['die', 'fail'])
+                withServer(`${point}: ${action}, makes one comment`,
+                    { bin: BIN, env: { DROVER_FAULT: `${point}:${action}:1` } }, async (own) => {
+                        const at = await new Desk(own).people();
+                        const repo = await at.repository();
+                        const alive = async () => {
+                            if (!own.isRunning()) {
+                                own.env = {};
+                                await own.startAgain();
+                            }
+                            return true;
+                        };
+                        const patient = (what, look) => until(what, async (note) =>
+                            (await alive()) && look(note).catch(() => false));
+                        await at.open('ann', repo, { labels: ['drover'] });
+                        const pr = await patient('a pull request', async () =>
+                            (await own.pullRequests(repo.name))[0]);
+                        await patient('its merge', async () => {
+                            const now = await own.get(`/v1/pull-requests/${pr.id}`);
+                            return now.status === 'merged' ||
+                                (await own.post(`/v1/pull-requests/${pr.id}/merge`), false);
+                        });
+                        await patient('the issue to be closed', async () =>
+                            (await at.issue(repo, 1)).state === 'closed');
+                        await patient('the last words', async () => {
+                            const own = (await at.issue(repo, 1)).comments
+                                .filter(({ body }) => body.includes('<!-- drover:'));
+                            assert.equal(own.length, 1);
+                            return /was merged/.test(own[0].body);
+                        });
+                        await alive();
+                        assert.equal((await at.tasks(repo)).length, 1);
+                    });
+    });
+
 describe('intake at GitHub', { concurrency: 4 }, () => {
     let both, numbers = 0;
     before(async () => (both = await startWithHub({ args: ['--workers', '2'] })));

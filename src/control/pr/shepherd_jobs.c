@@ -351,7 +351,7 @@ static enum rc load_owner(struct context *ctx, const struct job_row *job, struct
         return rc;
     const char *text = js_get_str(js_get(payload, "shepherd"), "pullRequestId", "");
     if (!id_parse(text, &id))
-        return err_set(ctx->err, RC_CORRUPT, "PAYLOAD_CORRUPT", "job %s names no pull request",
+        return err_set(ctx->err, RC_CORRUPT, "RUN_MISSING", "job %s names no pull request",
                        job->id.text);
     rc = shepherding_load(ctx, &id, it);
     if (rc != RC_OK)

@@ -75,7 +75,7 @@ static enum rc read_approved(struct step *step, const struct js *origin,
 {
     CLEANUP(buf_release) struct buf text;
     CLEANUP(js_freep) struct js *tree = NULL;
-    struct issue_view view;
+    struct issue_view view = {.number = 0};
     buf_init(&text, ISSUE_VIEW_BYTES_MAX);
     enum rc rc = step_get(step, js_get_str(origin, "issueSha256", ""), &text, err);
     if (rc == RC_OK && js_parse(buf_text(&text), text.len, &tree, err) != RC_OK)
@@ -187,7 +187,7 @@ enum rc hydrate_issue(struct hydration *hydration, struct err *err)
 {
     struct step *step = hydration->step;
     const struct js *origin = js_get(step->input.payload, "origin");
-    struct issue_view view;
+    struct issue_view view = {.number = 0};
     if (step->input.issue_number == 0)
         return RC_OK;
     bool approved = js_get(origin, "issueSha256") != NULL;

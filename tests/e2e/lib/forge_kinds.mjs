@@ -37,6 +37,12 @@ class World {
     openPull(want) {
         return this.repo.openPull(want);
     }
+
+    // That drover has pushed.
+    branches() {
+        return [...this.repo.bare.refs().keys()].filter((ref) =>
+            ref.startsWith('refs/heads/drover/')).map((ref) => ref.slice('refs/heads/'.length));
+    }
 }
 
 class GithubWorld extends World {
@@ -70,13 +76,20 @@ class GithubWorld extends World {
         this.repo.issue(number).comment({ by, body });
     }
 
+    label(number, name, by) {
+        this.repo.issue(number).label(name, by);
+    }
+
     comments(number) {
         return this.repo.issue(number).comments.map(({ user, body }) => ({ by: user.login, body }));
     }
 
     checks(sha) {
-        return this.repo.checks.latest(sha).map(({ name, status, conclusion }) => ({ name,
+        const runs = this.repo.checks.latest(sha).map(({ name, status, conclusion }) => ({ name,
             state: status === 'completed' ? stateOf(conclusion) : 'pending' }));
+        // Only Apps put check runs; a person's token puts a status.
+        return [...runs, ...this.repo.checks.statusesOf(sha).map(({ context, state }) => ({
+            name: context, state: stateOf(state) }))];
     }
 
     limit({ limit, remaining, resetInMs }) {
@@ -110,6 +123,10 @@ class SmallWorld extends World {
 
     say(number, words) {
         this.repo.issue(number).comment(words);
+    }
+
+    label(number, name, by) {
+        this.repo.issue(number).label(name, by);
     }
 
     comments(number) {

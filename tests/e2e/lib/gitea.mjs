@@ -289,7 +289,7 @@ function addLabels(ctx) {
     check(ctx, ['labels'], ['labels']);
     const item = itemIn(ctx);
     for (const name of ctx.body.labels)
-        if (ctx.repo.labels.some((each) => each.name === name)) item.labels.add(name);
+        if (ctx.repo.labels.some((each) => each.name === name)) item.label(name, ctx.user.login);
     item.touch();
     return { body: labelsOf(ctx.forge, item) };
 }
@@ -370,6 +370,10 @@ const ROUTES = [
     ['POST', `${R}/issues/:index/labels`, addLabels],
     ['GET', `${R}/issues/:index/dependencies`, (ctx) => itemIn(ctx).blockedBy.map((other) =>
         issueOf(ctx.forge, other))],
+    ['GET', `${R}/issues/:index/timeline`, (ctx) => itemIn(ctx).events
+        .map(({ id, label, by, at }) => ({ id, type: 'label', body: '1', created_at: at,
+            updated_at: at, html_url: '', issue_url: '', user: person(ctx.forge, by),
+            label: labelOf(ctx.forge, ctx.repo, label), removed_assignee: false }))],
     ['GET', `${R}/labels`, (ctx) => ctx.repo.labels.map((label) => labelOf(ctx.forge, ctx.repo,
         label))],
     ['POST', `${R}/labels`, createLabel],
