@@ -12,23 +12,25 @@ const BIN = process.env.DROVER_FAULTS_BIN;
 // later, when a repair is published and when the comment is edited.
 const POINTS = ['publish.commit', 'publish.push', 'publish.pushed', 'publish.create',
     'publish.created', 'publish.label', 'publish.reviewers', 'publish.check', 'publish.ready',
-    'observe.read', 'attend.act', 'attend.acted', 'train.push', 'train.pushed', 'step.report',
-    'step.reported'];
+    'observe.read', 'attend.act', 'attend.acted', 'comment.write', 'comment.written', 'train.push',
+    'train.pushed', 'step.report', 'step.reported'];
 const TIMES = process.env.DROVER_LONG ? [1, 2, 3, 5, 8] : [1];
 // The others are passed once.
-const AGAIN = /^(publish\.(commit|push|pushed)|observe|attend|step)/;
+const AGAIN = /^(publish\.(commit|push|pushed)|observe|attend|comment|step)/;
 
 // Starts it again, without the fault, when it has died of it.  {died, end()}
 function revive(server) {
     const state = { died: false, over: false };
     const watch = async () => {
         const how = await server.exit;
-        if (state.over || how.signal !== 'SIGKILL') return;
+        if (state.over) return;
+        assert.equal(how.signal, 'SIGKILL', server.logTail());
         state.died = true;
         delete server.env.DROVER_FAULT;
         await server.startAgain();
     };
     const watching = watch();
+    state.failed = watching.then(() => new Promise(() => {})); // Never, unless it fails.
     state.end = async () => {
         state.over = true;
         if (state.died) await watching;
@@ -40,13 +42,13 @@ describe('the whole way of an issue, killed at', { concurrency: 2,
     skip: BIN ? false : 'there is no build with fault points' }, () => {
     for (const time of TIMES)
         for (const point of POINTS.filter((each) => time === 1 || AGAIN.test(each)))
-            it(`${point}, time ${time}`, async () => {
+            it(`${point}, time ${time}`, { timeout: 600_000 }, async () => {
                 const all = await startWithHub({ bin: BIN,
                     env: { DROVER_FAULT: `${point}:die:${time}` },
                     config: 'lease: {leaseMs: 3000, heartbeatMs: 1000}\n' });
                 const life = revive(all.server);
                 try {
-                    const end = await journey(all);
+                    const end = await Promise.race([journey(all), life.failed]);
                     assert.ok(life.died, 'it was never there');
                     assertOnce(end);
                 } finally {

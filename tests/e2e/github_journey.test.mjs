@@ -1,5 +1,5 @@
-// github_journey.test.mjs - from an issue on GitHub to a merged pull request (lib/journey.mjs): also
-// with a kill -9 of server and workers between any two steps.
+// github_journey.test.mjs - from an issue on GitHub to a merged pull request (lib/journey.mjs),
+// also with a kill -9 of server and workers between any two steps.
 import { describe, it } from 'node:test';
 import { startWithHub } from './lib/github.mjs';
 import { assertOnce, journey, shepherdOf } from './lib/journey.mjs';

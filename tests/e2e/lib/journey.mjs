@@ -1,6 +1,6 @@
-// journey.mjs - the whole way of an issue on GitHub, as a test walks it: labelled, worked on, opened
-// as a draft, red, classified, repaired, green, reviewed, mended, overtaken, brought onto the new
-// base, merged by the train, closed.
+// journey.mjs - the whole way of an issue on GitHub, as a test walks it: labelled, worked on,
+// opened as a draft, red, classified, repaired, green, reviewed, mended, overtaken, brought onto
+// the new base, merged by the train, closed.
 import assert from 'node:assert/strict';
 import { CIS } from '../../hub/hub.mjs';
 import { FILES } from './git.mjs';

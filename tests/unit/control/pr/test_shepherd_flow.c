@@ -607,6 +607,30 @@ START_TEST(a_job_that_is_given_up_is_followed_by_another_look)
 }
 END_TEST
 
+START_TEST(a_merge_that_the_forge_refuses_is_asked_about)
+{
+    open_pr(AUTO);
+    struct pr_view seen = view();
+    seen.checks = &green;
+    seen.check_count = 1;
+    look_at(&seen, NULL);
+    for (int tries = 0; tries < 3; tries++) {
+        struct job_row job = lab_take(&lab, "attend");
+        lab_finish(&lab, &job,
+                   arena_printf(&lab.arena,
+                                "{\"head\":\"%s\",\"done\":[\"certificate\"],\"refused\":"
+                                "[{\"act\":\"merge\",\"code\":\"HEAD_MOVED\","
+                                "\"message\":\"a rule forbids it\"}]}",
+                                head));
+        look_at(&seen, NULL);
+    }
+    expect(SHEPHERD_BLOCKED);
+    ck_assert_str_eq(question().kind, "shepherd");
+    ck_assert_ptr_nonnull(strstr(question().summary, "a rule forbids it"));
+    ck_assert(!has_job("attend"));
+}
+END_TEST
+
 START_TEST(a_look_that_comes_twice_is_one_job)
 {
     open_pr(AUTO);
@@ -667,6 +691,7 @@ Suite *shepherd_flow_suite(void)
     tcase_add_test(tc, a_review_becomes_one_repair_and_every_thread_is_answered);
     tcase_add_test(tc, a_rule_is_used_after_a_person_has_agreed);
     tcase_add_test(tc, a_job_that_is_given_up_is_followed_by_another_look);
+    tcase_add_test(tc, a_merge_that_the_forge_refuses_is_asked_about);
     tcase_add_test(tc, a_look_that_comes_twice_is_one_job);
     tcase_add_test(tc, time_is_a_budget);
     tcase_add_test(tc, a_closed_pull_request_ends_it);
