@@ -49,38 +49,16 @@ static enum rc gitea_acts(struct forge_call *call, const char *url, int64_t numb
     return RC_OK;
 }
 
-struct writer_search {
-    const char *login;
-    bool found;
-};
-
-static bool look_at_writer(void *ctx, const struct js *item)
-{
-    struct writer_search *search = ctx;
-    search->found = strcasecmp(js_get_str(item, "login", ""), search->login) == 0;
-    return !search->found;
-}
-
-/* Issues can be assigned to those who may write.  The permission of one person would tell more, but
-   is only for administrators of the repository. */
 static enum rc gitea_standing(struct forge_call *call, const char *url, const char *login,
                               struct arena *arena, const char **ret_association, struct err *err)
 {
     struct host_api api;
-    struct writer_search search = {.login = login};
+    struct gitea_writers writers = {.count = 0};
     enum rc rc = gitea_open(call, url, arena, &api, err);
-    if (rc != RC_OK)
-        return rc;
-    size_t owner = strcspn(api.repo->path, "/");
-    const struct host_list writers = {
-        .path = host_path(&api, "/assignees"), .each = look_at_writer, .ctx = &search};
-    if (strlen(login) == owner && strncasecmp(api.repo->path, login, owner) == 0) {
-        *ret_association = "OWNER";
-        return RC_OK;
-    }
-    rc = host_pages(&api, &writers, NULL, err);
     if (rc == RC_OK)
-        *ret_association = search.found ? "COLLABORATOR" : "NONE";
+        rc = gitea_writers_read(&api, &writers, err);
+    if (rc == RC_OK)
+        *ret_association = gitea_association(&api, &writers, login);
     return rc;
 }
 

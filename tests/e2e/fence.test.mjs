@@ -292,7 +292,7 @@ function withHostedStage(name, body) {
 // Before and after the push, before and after the pull request.
 const HOSTED = ['publish.push', 'publish.pushed', 'publish.create', 'publish.created'];
 
-describe('a stalled worker with a lost lease at a forge that is a server', { concurrency: 2 }, () => {
+describe('a stalled worker with a lost lease, at a server', { concurrency: 2 }, () => {
     for (const point of HOSTED) {
         withHostedStage(`cannot push or open after a withdrawal: ${point}`, async (stage) => {
             await stage.freeze(point, 'acme/stalled');

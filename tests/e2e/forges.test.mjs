@@ -229,4 +229,28 @@ for (const name of CHOSEN) describe(`forge ${name}`, { concurrency: 1 }, () => {
             assert.equal((await server.list(`/v1/tasks?repository=${encodeURIComponent(NAME)}`))
                 .length, 1);
         }));
+
+    it('repairs what a reviewer asks for, answers, and merges what was approved', () => staged(name,
+        { pullRequest: { draft: false }, train: { use: 'off' },
+            shepherd: { merge: 'approved', pollMs: 300, settleMs: 1, quietMs: 1, learn: false },
+            agent: { command: ['/bin/sh', '-c', `if grep -q 'Say why' "$DROVER_PROMPT"; then
+                echo because >why.txt; fi\n${fixes}`], adapter: 'ndjson' } },
+        async (stage, world, server) => {
+            await server.finish(NAME, 'completed');
+            const { number, sha } = stage.assertOnce();
+            world.thread(number, { by: 'eve', path: 'test.sh', line: 1, body: 'Wipe it all.' });
+            world.thread(number, { by: 'ann', path: 'answer.txt', line: 1, body: 'Say why.' });
+            const asked = () => world.threads(number).find(({ comments }) =>
+                comments.some(({ body }) => body === 'Say why.'));
+            await until('the thread to be answered', (note) => note(asked()).comments
+                .some(({ by }) => by === 'bot'));
+            if (name !== 'forgejo') await until('it to be resolved', () => asked().resolved);
+            const pull = stage.assertOnce();
+            assert.notEqual(pull.sha, sha);
+            assert.equal(world.repo.bare.file(pull.sha, 'why.txt'), 'because');
+            assert.equal(asked().comments.filter(({ by }) => by === 'bot').length, 1);
+            world.approve(number, 'ann');
+            await until('it to be merged', (note) => note(stage.assertOnce()).merged);
+            assert.equal(world.repo.bare.file(world.main, 'why.txt'), 'because');
+        }));
 });

@@ -51,7 +51,8 @@ describe('a pull request at a forge', { concurrency: 2 }, () => {
         assert.equal(prs[0].number, pull.number);
         assert.equal(pull.draft, false);
         assert.deepEqual(pull.labels.map((label) => label.name ?? label), ['drover']);
-        for (const said of [`Drover-Run: ${runId}`, 'What changed', '`answer.txt`', 'Why', 'It is 41.',
+        for (const said of [`Drover-Run: ${runId}`, 'What changed', '`answer.txt`', 'Why',
+            'It is 41.',
             'How it was verified', 'sh test.sh', 'What it cost', `drover task retry ${taskId}`])
             assert.ok(pull.body.includes(said), `${said} is not in\n${pull.body}`);
         const creations = hub.calls('POST', /\/pulls$/);
@@ -99,7 +100,8 @@ describe('a pull request at a forge', { concurrency: 2 }, () => {
         // Between the push and the creation.
         hub.fail({ method: 'POST', path: /\/pulls$/, wait: async () => {
             const [head] = drovers(repo);
-            opened ??= repo.openPull({ head, base: 'main', title: 'Mine', body: 'first', by: 'ann' });
+            opened ??= repo.openPull({ head, base: 'main', title: 'Mine', body: 'first',
+                by: 'ann' });
         } });
         const { prs } = await done(stage, 'acme/hand');
         assert.equal(repo.pulls.length, 1);

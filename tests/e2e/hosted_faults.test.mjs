@@ -1,5 +1,5 @@
-// hosted_faults.test.mjs - the server dies, or a call fails, at every outside effect of a publish at
-// a forge that is a server (tests/hub): one branch, one pull request.
+// hosted_faults.test.mjs - the server dies, or a call fails, at every outside effect of a publish
+// at a forge that is a server (tests/hub): one branch, one pull request.
 //
 // DROVER_FAULTS_BIN is a build with fault points (src/base/fault.h).
 import assert from 'node:assert/strict';

@@ -130,6 +130,8 @@ describe('intake', { concurrency: 4 }, () => {
             (await desk.issue(repo, number)).state === 'closed');
         assert.equal((await desk.tasks(repo)).length, 1);
         assert.ok((await desk.prompt(taskId)).includes('## Issue #1 The answer is wrong'));
+        const { items } = await server.get(`/v1/runs/${task.latestRunId}/artifacts`);
+        assert.equal(items.find(({ kind }) => kind === 'issue').sha256, task.origin.issueSha256);
     });
 
     it('runs nothing that a stranger asks for', async () => {
@@ -405,5 +407,41 @@ describe('intake at GitHub', { concurrency: 4 }, () => {
             /### Linked issue #\d+ \(open, which this one waits for\) by ann\n\nRounding/);
         assert.ok(text.includes('ROUNDED down') && !text.includes('FOREIGN'), text);
         assert.match(text, new RegExp(`### Linked issue #${foreign.number} \\(open\\) by mallory`));
+    });
+});
+
+describe('intake at GitHub after kill -9', () => {
+    it('makes one task, one pull request and one comment', async () => {
+        const both = await startWithHub({ config: LONG_LEASES });
+        const { server: own } = both;
+        try {
+            const repo = await onboard(both, 'acme/killed', 'sleep 1\n' + fixes,
+                { intake: { labels: ['drover'] }, sync: { everyMs: 1000, recoverMs: 1000 } });
+            const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
+                by: 'mallory' });
+            await own.crash(); // The delivery may be lost with it.
+            await own.startAgain();
+            const row = async () => (await own.list('/v1/intake'))[0];
+            await until('a look', row);
+            issue.label('drover', 'ann');
+            for (let i = 0; i < 3; i++) {
+                await own.crash();
+                await own.startAgain();
+                await until('a look', row);
+            }
+            const { taskId } = await until('a task', async (note) => {
+                const seen = note(await row());
+                return seen?.taskId && seen;
+            });
+            await own.untilTask(taskId, 'completed');
+            const told = () => issue.comments.filter(({ user }) => user.login === BOT);
+            await until('the comment', (note) =>
+                /has opened a pull request/.test(note(told()[0]?.body ?? '')));
+            assert.equal(told().length, 1);
+            assert.equal(repo.repo.pulls.length, 1);
+            assert.equal((await own.list('/v1/tasks')).length, 1);
+        } finally {
+            await both.stop();
+        }
     });
 });

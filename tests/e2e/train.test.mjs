@@ -340,6 +340,67 @@ describe('a train at a hosted forge', { concurrency: 1 }, () => {
     }
 });
 
+describe('a merge that is left to GitHub', { concurrency: 1 }, () => {
+    for (const [use, rules] of [['auto', {}], ['queue', { queue: true }]]) {
+        it(`by ${use} is asked for there, and made ready for it`, async () => {
+            const world = await startWorld('github');
+            const server = await start({ args: ['--workers', '2'],
+                env: { FORGE_TOKEN: world.token } });
+            try {
+                world.repo.protect('main', { checks: ['ci'], ...rules });
+                await server.configure('acme/billing', {
+                    url: world.url, forge: 'github', api: world.api,
+                    credentials: { forge: 'FORGE_TOKEN' },
+                    agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
+                    policy: { approval: 'never' },
+                    train: { use },
+                });
+                const track = new Track(server, 'acme/billing');
+                const [pr] = await track.pulls('part a');
+                await track.add(pr);
+                const [{ id }] = await server.list('/v1/jobs?queue=drover.train&limit=1');
+                const job = await until('the job to end', async (note) => {
+                    const now = note(await server.get(`/v1/jobs/${id}`));
+                    return now.state === 'succeeded' ? now : null;
+                });
+                assert.equal(job.result.outcome, 'handed', JSON.stringify(job.result));
+                const [pull] = world.pulls();
+                assert.deepEqual([pull.draft, pull.merged], [false, false]);
+            } finally {
+                await server.discard();
+                await world.stop();
+            }
+        });
+    }
+
+    it('is asked for by what the train says when it may not push', async () => {
+        const world = await startWorld('github');
+        const server = await start({ args: ['--workers', '2'], env: { FORGE_TOKEN: world.token } });
+        try {
+            world.repo.protect('main', { push: false });
+            await server.configure('acme/billing', {
+                url: world.url, forge: 'github', api: world.api,
+                credentials: { forge: 'FORGE_TOKEN' },
+                agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
+                policy: { approval: 'never' },
+                train: { checks: [] },
+            });
+            const track = new Track(server, 'acme/billing');
+            const [pr] = await track.pulls('part a');
+            await track.add(pr);
+            const train = await until('the train to stall', async (note) => {
+                const now = note(await track.look());
+                return now.state === 'stalled' ? now : null;
+            });
+            assert.match(train.errorMessage, /set train\.land to api/);
+            assert.equal(train.cars[0].state, 'waiting');
+        } finally {
+            await server.discard();
+            await world.stop();
+        }
+    });
+});
+
 // What main of the forge's repository has.  The forge is in this process: git must not block it.
 async function filesOf(world) {
     const dir = mkdtempSync(join(tmpdir(), 'e2e-hosted-'));

@@ -221,7 +221,8 @@ enum rc shepherd_pushes(struct context *ctx, const struct shepherding *it, bool 
     struct job_row job;
     int64_t cost;
     *ret_may = false;
-    if (it->row.work == NULL || !text_same(it->row.work_head, it->row.head))
+    if (it->row.work == NULL || text_same(it->row.work, "verify") ||
+        !text_same(it->row.work_head, it->row.head))
         return RC_OK;
     if (text_same(it->row.work, "repair")) {
         enum rc rc = sum_runs(ctx, &it->row.work_id, &run, &cost);

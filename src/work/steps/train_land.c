@@ -242,6 +242,10 @@ enum rc haul_hand(struct hauling *hauling, struct err *err)
                       queue ? "merge queue" : "auto-merge");
         return report_gone(hauling, 0, err);
     }
+    bool made = false;
+    rc = make_ready(hauling, car, &made, err);
+    if (rc != RC_OK)
+        return fail(hauling, rc, err);
     rc = queue ? prs->enqueue(&hauling->call, &ref, car->head, err)
                : prs->auto_merge(&hauling->call, &ref, car->head, MERGE_WAY_MERGE, err);
     if (rc == RC_CONFLICT || rc == RC_NOT_FOUND)

@@ -18,13 +18,16 @@
 #define M   P "/merge_requests/5"
 static const struct pr_ref ref = {.url = HOST_URL, .number = 5};
 
-#define MR(more)                                                                                 \
-    "{'iid':5,'web_url':'https://forge.example/acme/billing/-/merge_requests/5','title':'Fix',"  \
-    "'state':'opened','source_branch':'drover/x','target_branch':'main','draft':false,"          \
-    "'sha':'" HOST_HEAD "','source_project_id':7,'target_project_id':7,'labels':['bug'],"        \
-    "'author':{'id':3,'username':'bot'},'detailed_merge_status':'mergeable',"                    \
+#define MR(more)                                                                                \
+    "{'iid':5,'web_url':'https://forge.example/acme/billing/-/merge_requests/5','title':'Fix'," \
+    "'state':'opened','source_branch':'drover/x','target_branch':'main','draft':false,"         \
+    "'sha':'" HOST_HEAD "','source_project_id':7,'target_project_id':7,'labels':['bug'],"       \
+    "'author':{'id':3,'username':'bot'},'detailed_merge_status':'mergeable',"                   \
     "'updated_at':'2023-11-14T22:13:20.000Z','reviewers':[{'id':9,'username':'rob'}]" more "}"
-#define USER {.request = "GET " API "/user ", .body = Q("{'id':3,'username':'bot'}")}
+#define USER                                                                   \
+    {                                                                          \
+        .request = "GET " API "/user ", .body = Q("{'id':3,'username':'bot'}") \
+    }
 
 /* ---- addresses ---- */
 
@@ -77,19 +80,20 @@ START_TEST(a_view_has_checks_reviews_and_threads)
 {
     struct pr_view view;
     HOST_SCRIPT(
-        API, {.request = "GET " M " ",
-              .has = {"Authorization: Bearer s3cret-token\r\n"},
-              .body = Q(MR(",'merge_when_pipeline_succeeds':true"))},
+        API,
+        {.request = "GET " M " ",
+         .has = {"Authorization: Bearer s3cret-token\r\n"},
+         .body = Q(MR(",'merge_when_pipeline_succeeds':true"))},
         {.request = "GET " P "/repository/branches/main ",
          .body = Q("{'commit':{'id':'" HOST_BASE "'}}")},
         {.request = "GET " P "/merge_trains/merge_requests/5 ",
          .status = "403 Forbidden",
          .body = "{}"},
         {.request = "GET " M "/approvals ",
-         .body = Q("{'approved_by':[{'user':{'username':'ann'},"
-                   "'approved_at':'2023-11-14T22:00:00Z'},{'user':{'username':'old'}}]}")},
+         .body = Q("{'approved_by':[{'user':{'id':1,'username':'ann'},"
+                   "'approved_at':'2023-11-14T22:00:00Z'},{'user':{'id':2,'username':'old'}}]}")},
         {.request = "GET " M "/reviewers?",
-         .body = Q("[{'user':{'username':'rob'},'state':'requested_changes'},"
+         .body = Q("[{'user':{'id':9,'username':'rob'},'state':'requested_changes'},"
                    "{'user':{'username':'eve'},'state':'unreviewed'}]")},
         {.request = "GET " M "/discussions?",
          .body = Q("[{'id':'d0','notes':[{'id':1,'system':true,'body':"
@@ -103,6 +107,9 @@ START_TEST(a_view_has_checks_reviews_and_threads)
         {.request = "GET " M "/versions?",
          .body = Q("[{'head_commit_sha':'" HOST_HEAD "','created_at':'2023-11-14T21:30:00Z'},"
                    "{'head_commit_sha':'" HOST_OLD "','created_at':'2023-11-14T20:00:00Z'}]")},
+        {.request = "GET " P "/members/all?",
+         .has = {"user_ids%5B%5D=1&user_ids%5B%5D=2&user_ids%5B%5D=9 "},
+         .body = Q("[{'id':1,'access_level':40},{'id':9,'access_level':20}]")},
         {.request = "GET " P "/pipelines?sha=" HOST_HEAD,
          .body = Q("[{'id':30,'source':'push'},{'id':29,'source':'push'},"
                    "{'id':28,'source':'external'}]")},
@@ -128,6 +135,9 @@ START_TEST(a_view_has_checks_reviews_and_threads)
         const struct review_view *review = &view.reviews[i];
         bool old = text_same(review->author, "old");
         ck_assert_str_eq(review->commit, old ? HOST_OLD : HOST_HEAD);
+        ck_assert_str_eq(review->association, text_same(review->author, "ann")   ? "MEMBER"
+                                              : text_same(review->author, "rob") ? "CONTRIBUTOR"
+                                                                                 : "NONE");
         ck_assert_int_eq(review->verdict, text_same(review->author, "rob")
                                               ? REVIEW_CHANGES_REQUESTED
                                               : REVIEW_APPROVED);
@@ -195,12 +205,11 @@ END_TEST
 START_TEST(reviewers_are_added_to_those_there_are)
 {
     static const char *const reviewers[] = {"ann", "rob", NULL};
-    HOST_SCRIPT(API, {.request = "GET " M " ", .body = Q(MR(""))},
-                {.request = "GET " API "/users?username=ann ",
-                 .body = Q("[{'id':8,'username':'ann'}]")},
-                {.request = "GET " API "/users?username=rob ",
-                 .body = Q("[{'id':9,'username':'rob'}]")},
-                {.request = "PUT " M " ", .has = {"{\"reviewer_ids\":[9,8]}"}, .body = "{}"});
+    HOST_SCRIPT(
+        API, {.request = "GET " M " ", .body = Q(MR(""))},
+        {.request = "GET " API "/users?username=ann ", .body = Q("[{'id':8,'username':'ann'}]")},
+        {.request = "GET " API "/users?username=rob ", .body = Q("[{'id':9,'username':'rob'}]")},
+        {.request = "PUT " M " ", .has = {"{\"reviewer_ids\":[9,8]}"}, .body = "{}"});
     OK(prs_gitlab.request_review(&host_call, &ref, reviewers, &host_err));
 }
 END_TEST
@@ -239,16 +248,14 @@ END_TEST
 
 START_TEST(a_thread_is_answered_once_and_resolved)
 {
-    HOST_SCRIPT(API, USER,
-                {.request = "GET " M "/discussions/d1 ", .body = Q("{'id':'d1','notes':[]}")},
-                {.request = "POST " M "/discussions/d1/notes ", .body = "{}"}, USER,
-                {.request = "GET " M "/discussions/d1 ",
-                 .body = Q("{'id':'d1','notes':[{'id':6,'body':'x" MARK
-                           "','author':{'username':'bot'}}]}")},
-                {.request = "PUT " M "/discussions/d1/notes/6 ", .body = "{}"},
-                {.request = "PUT " M "/discussions/d1 ",
-                 .has = {"{\"resolved\":true}"},
-                 .body = "{}"});
+    HOST_SCRIPT(
+        API, USER, {.request = "GET " M "/discussions/d1 ", .body = Q("{'id':'d1','notes':[]}")},
+        {.request = "POST " M "/discussions/d1/notes ", .body = "{}"}, USER,
+        {.request = "GET " M "/discussions/d1 ",
+         .body = Q("{'id':'d1','notes':[{'id':6,'body':'x" MARK
+                   "','author':{'username':'bot'}}]}")},
+        {.request = "PUT " M "/discussions/d1/notes/6 ", .body = "{}"},
+        {.request = "PUT " M "/discussions/d1 ", .has = {"{\"resolved\":true}"}, .body = "{}"});
     OK(prs_gitlab.thread_reply(&host_call, &ref, "d1", &comment, &host_err));
     OK(prs_gitlab.thread_reply(&host_call, &ref, "d1", &comment, &host_err));
     OK(prs_gitlab.thread_resolve(&host_call, &ref, "d1", &host_err));
@@ -271,22 +278,21 @@ END_TEST
 
 START_TEST(a_merge_is_left_to_gitlab_at_one_head)
 {
-    HOST_SCRIPT(API, {.request = "PUT " M "/merge ",
-                      .has = {HOST_HEAD, "\"auto_merge\":true", "\"squash\":true"},
-                      .body = "{}"},
-                {.request = "PUT " M "/merge ", .status = "405 Method Not Allowed", .body = "{}"},
-                {.request = "GET " P "/merge_trains/merge_requests/5 ",
-                 .status = "404 Not Found",
-                 .body = "{}"},
-                {.request = "POST " P "/merge_trains/merge_requests/5 ",
-                 .has = {HOST_HEAD},
-                 .body = "[]"},
-                {.request = "GET " P "/merge_trains/merge_requests/5 ",
-                 .body = Q("{'id':1,'status':'idle'}")});
+    HOST_SCRIPT(
+        API,
+        {.request = "PUT " M "/merge ",
+         .has = {HOST_HEAD, "\"auto_merge\":true", "\"squash\":true"},
+         .body = "{}"},
+        {.request = "PUT " M "/merge ", .status = "405 Method Not Allowed", .body = "{}"},
+        {.request = "GET " P "/merge_trains/merge_requests/5 ",
+         .status = "404 Not Found",
+         .body = "{}"},
+        {.request = "POST " P "/merge_trains/merge_requests/5 ", .has = {HOST_HEAD}, .body = "[]"},
+        {.request = "GET " P "/merge_trains/merge_requests/5 ",
+         .body = Q("{'id':1,'status':'idle'}")});
     OK(prs_gitlab.auto_merge(&host_call, &ref, HOST_HEAD, MERGE_WAY_SQUASH, &host_err));
-    ck_assert_int_eq(
-        prs_gitlab.auto_merge(&host_call, &ref, HOST_HEAD, MERGE_WAY_MERGE, &host_err),
-        RC_CONFLICT);
+    ck_assert_int_eq(prs_gitlab.auto_merge(&host_call, &ref, HOST_HEAD, MERGE_WAY_MERGE, &host_err),
+                     RC_CONFLICT);
     OK(prs_gitlab.enqueue(&host_call, &ref, HOST_HEAD, &host_err));
     OK(prs_gitlab.enqueue(&host_call, &ref, HOST_HEAD, &host_err));
 }
@@ -298,21 +304,21 @@ START_TEST(changes_of_both_kinds_are_merged_up_to_the_end_of_the_shorter_list)
 {
     struct changed_query query = {.url = HOST_URL, .since_us = 1700000000 * US_PER_SECOND};
     struct changed_answer answer;
-    HOST_SCRIPT(API,
-                {.request = "GET " P "/merge_requests?state=all&updated_after=2023-11-14T22:13:20Z",
-                 .headers = "ETag: W/\"a\"\r\nLink: <{base}" P
-                            "/merge_requests?page=2>; rel=\"next\"\r\n",
-                 .body = Q("[{'iid':1,'updated_at':'2023-11-14T22:14:00Z'}]")},
-                {.request = "GET " P "/issues?",
-                 .headers = "ETag: W/\"b\"\r\n",
-                 .body = Q("[{'iid':1,'updated_at':'2023-11-14T22:13:30Z'},"
-                           "{'iid':2,'updated_at':'2023-11-14T22:15:00Z'}]")},
-                {.request = "GET " P "/merge_requests?",
-                 .has = {"If-None-Match: W/\"a\"\r\n"},
-                 .status = "304 Not Modified"},
-                {.request = "GET " P "/issues?",
-                 .has = {"If-None-Match: W/\"b\"\r\n"},
-                 .status = "304 Not Modified"});
+    HOST_SCRIPT(
+        API,
+        {.request = "GET " P "/merge_requests?state=all&updated_after=2023-11-14T22:13:20Z",
+         .headers = "ETag: W/\"a\"\r\nLink: <{base}" P "/merge_requests?page=2>; rel=\"next\"\r\n",
+         .body = Q("[{'iid':1,'updated_at':'2023-11-14T22:14:00Z'}]")},
+        {.request = "GET " P "/issues?",
+         .headers = "ETag: W/\"b\"\r\n",
+         .body = Q("[{'iid':1,'updated_at':'2023-11-14T22:13:30Z'},"
+                   "{'iid':2,'updated_at':'2023-11-14T22:15:00Z'}]")},
+        {.request = "GET " P "/merge_requests?",
+         .has = {"If-None-Match: W/\"a\"\r\n"},
+         .status = "304 Not Modified"},
+        {.request = "GET " P "/issues?",
+         .has = {"If-None-Match: W/\"b\"\r\n"},
+         .status = "304 Not Modified"});
     OK(prs_gitlab.changed(&host_call, &query, &host_arena, &answer, &host_err));
     ck_assert_uint_eq(answer.count, 2);
     ck_assert(!answer.items[0].is_pr && answer.items[1].is_pr && answer.more && !answer.same);
@@ -330,9 +336,10 @@ START_TEST(a_job_has_a_log_and_is_retried_once)
     const struct check_view status = {.id = "50", .name = "ext"};
     CLEANUP(buf_release) struct buf log;
     buf_init(&log, 8);
-    HOST_SCRIPT(API, {.request = "GET " P "/jobs/40/trace ",
-                      .headers = "Content-Type: text/plain\r\n",
-                      .body = "a long log"},
+    HOST_SCRIPT(API,
+                {.request = "GET " P "/jobs/40/trace ",
+                 .headers = "Content-Type: text/plain\r\n",
+                 .body = "a long log"},
                 {.request = "POST " P "/jobs/40/retry ", .status = "201 Created", .body = "{}"},
                 {.request = "POST " P "/jobs/40/retry ", .status = "403 Forbidden", .body = "{}"},
                 {.request = "GET " P "/jobs/40 ",
@@ -376,9 +383,10 @@ START_TEST(an_issue_has_comments_and_the_roles_of_their_authors)
 {
     struct issue issue;
     HOST_SCRIPT(
-        API, {.request = "GET " P "/issues/4 ",
-              .body = Q("{'iid':4,'title':'T','description':null,'state':'opened','labels':['a'],"
-                        "'author':{'id':1,'username':'eve'},'assignees':[{'username':'bot'}]}")},
+        API,
+        {.request = "GET " P "/issues/4 ",
+         .body = Q("{'iid':4,'title':'T','description':null,'state':'opened','labels':['a'],"
+                   "'author':{'id':1,'username':'eve'},'assignees':[{'username':'bot'}]}")},
         {.request = "GET " P "/issues/4/notes?activity_filter=only_comments",
          .body = Q("[{'id':7,'body':'/drover','author':{'id':2,'username':'ann'},"
                    "'created_at':'2023-11-14T22:13:20Z','updated_at':'2023-11-14T22:13:25Z'},"
@@ -405,13 +413,12 @@ START_TEST(what_blocks_an_issue_is_open_and_of_the_same_project)
 {
     int64_t *numbers = NULL;
     size_t count = 0;
-    HOST_SCRIPT(
-        API, {.request = "GET " P "/issues/4 ", .body = Q("{'iid':4,'project_id':7}")},
-        {.request = "GET " P "/issues/4/links?",
-         .body = Q("[{'iid':1,'project_id':7,'state':'opened','link_type':'is_blocked_by'},"
-                   "{'iid':2,'project_id':7,'state':'closed','link_type':'is_blocked_by'},"
-                   "{'iid':3,'project_id':8,'state':'opened','link_type':'is_blocked_by'},"
-                   "{'iid':5,'project_id':7,'state':'opened','link_type':'relates_to'}]")});
+    HOST_SCRIPT(API, {.request = "GET " P "/issues/4 ", .body = Q("{'iid':4,'project_id':7}")},
+                {.request = "GET " P "/issues/4/links?",
+                 .body = Q("[{'iid':1,'project_id':7,'state':'opened','link_type':'is_blocked_by'},"
+                           "{'iid':2,'project_id':7,'state':'closed','link_type':'is_blocked_by'},"
+                           "{'iid':3,'project_id':8,'state':'opened','link_type':'is_blocked_by'},"
+                           "{'iid':5,'project_id':7,'state':'opened','link_type':'relates_to'}]")});
     OK(issues_gitlab.blocked_by(&host_call, HOST_URL, 4, &host_arena, &numbers, &count, &host_err));
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(numbers[0], 1);
