@@ -31,9 +31,9 @@ static bool take_member(void *ctx, const struct js *member)
 enum rc gitlab_roles_read(const struct host_api *api, struct gitlab_roles *roles, struct err *err)
 {
     CLEANUP(buf_release) struct buf path;
+    buf_init(&path, HOST_BODY_MAX);
     if (roles->count == 0)
         return RC_OK;
-    buf_init(&path, HOST_BODY_MAX);
     buf_addf(&path, "%s/members/all?per_page=100", api->root);
     for (size_t i = 0; i < roles->count; i++)
         buf_addf(&path, "&user_ids%%5B%%5D=%" PRId64, roles->people[i].id);
