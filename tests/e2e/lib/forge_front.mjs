@@ -32,8 +32,8 @@ export class ForgeFront {
     // described: a description of the API (swagger.mjs) that all requests are compared with.
     constructor({ api, routes, page, tokenOf, separateNumbers = false, refusals, described }) {
         Object.assign(this, { api, page, described, tokenOf, separateNumbers, refusals,
-            requests: [], faults: new Faults(), errors: [], users: new Map(), tokens: new Map(), repos: [],
-            limit: null, ids: 1000 });
+            requests: [], faults: new Faults(), errors: [], users: new Map(), tokens: new Map(),
+            repos: [], limit: null, ids: 1000 });
         this.routes = routes.map(([method, template, handle, options]) => ({ method, template,
             handle, options, pattern: patternOf(template) }));
         this.dir = mkdtempSync(join(tmpdir(), 'forge-'));
