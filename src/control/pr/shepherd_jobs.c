@@ -337,6 +337,8 @@ static enum rc rebased(struct context *ctx, struct shepherding *it, const struct
         rc = read_fault(ctx, it, js_get_str(result, "feedbackSha256", NULL));
         if (rc == RC_OK)
             rc = take_certificate(ctx, it, result, false);
+        if (rc == RC_OK)
+            rc = shepherd_take_fault(ctx, it);
     } else if (strcmp(outcome, "conflict") == 0 || strcmp(outcome, "failed") == 0) {
         it->row.stuck_head = head;
         it->row.stuck_base = arena_strdup(ctx->arena, js_get_str(result, "target", NULL));
