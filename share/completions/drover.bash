@@ -98,6 +98,7 @@ _drover_word() {
     task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | \
         reject | say | messages | pause | resume | question | answer)
         _drover_reply "$2" -W latest ;;
+    credential) _drover_reply "$2" -W 'get store erase' ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
     'agents check')

@@ -23,8 +23,8 @@ static enum rc check_sha256(const struct call *call, struct err *err)
 static const char *media_type(const struct artifact_row *artifact)
 {
     static const char *const text_kinds[] = {
-        "prompt",   "plan",      "patch",      "redacted_patch", "diff",        "report",
-        "feedback", "agent_log", "verify_log", "certificate",    "judge_report"};
+        "prompt",   "plan",      "patch",      "redacted_patch", "diff",         "report",
+        "feedback", "agent_log", "verify_log", "certificate",    "judge_report", "issue"};
     for (size_t i = 0; i < COUNT_OF(text_kinds); i++) {
         if (text_same(artifact->kind, text_kinds[i]))
             return "text/plain; charset=utf-8";

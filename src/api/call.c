@@ -68,6 +68,8 @@ enum rc call_commit(struct call *call, struct err *err)
 {
     struct command *command = call->command;
     command->actor = auth_actor(&call->who);
+    command->bound_to = auth_bound_to(&call->who);
+    command->principal = call->who.principal.text;
     enum rc rc = committer_call(control_committer(call->api->control), command);
     if (rc != RC_OK)
         *err = command->err;

@@ -3,8 +3,8 @@
  * repository with.
  *
  * Agents never hold a key: what they get can read that one repository, and is given to a run that
- * has not ended.  A token that can write is never given, so a repository needs an App, or a token in
- * credentials.agent that can only read.
+ * has not ended.  A token that can write is never given, so a repository needs an App, or a token
+ * in credentials.agent that can only read.
  */
 #include "api/call.h"
 #include "api/routes.h"

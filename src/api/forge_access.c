@@ -5,6 +5,7 @@
  * Only the holder of the lease of one of drover's own steps gets a token, for the repository of
  * that job, and one that can write only if its step writes there.  The keys stay here.
  */
+#include "api/forge_access.h"
 #include "api/call.h"
 #include "api/routes.h"
 #include "base/clock.h"
@@ -195,6 +196,14 @@ static void write_limit(struct jw *jw, const struct forge_limit_row *row)
     jw_end(jw, '}');
 }
 
+void forge_limits_write(struct jw *jw, const struct forge_limit_row *rows, size_t count)
+{
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < count; i++)
+        write_limit(jw, &rows[i]);
+    jw_end(jw, ']');
+}
+
 enum rc api_forge_limit_list(struct call *call, struct db *db, struct err *err)
 {
     struct forge_limit_row *rows = NULL;
@@ -207,10 +216,7 @@ enum rc api_forge_limit_list(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_answer(call, 200);
     jw_begin(&jw, '{');
     jw_key(&jw, "limits");
-    jw_begin(&jw, '[');
-    for (size_t i = 0; i < count; i++)
-        write_limit(&jw, &rows[i]);
-    jw_end(&jw, ']');
+    forge_limits_write(&jw, rows, count);
     jw_end(&jw, '}');
     return RC_OK;
 }

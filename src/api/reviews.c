@@ -117,18 +117,25 @@ static enum rc find_pull_request(struct call *call, struct db *db, struct pull_r
     return rc == RC_OK ? pull_requests_get(db, &id, &call->http.arena, ret_row, err) : rc;
 }
 
+/* The shepherd first: what it has done to the pull request is there then. */
 enum rc api_pull_request_get(struct call *call, struct db *db, struct err *err)
 {
+    struct arena *arena = &call->http.arena;
+    struct shepherd_row shepherd;
     struct pull_request_row row;
-    enum rc rc = find_pull_request(call, db, &row, err);
+    struct id id;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
     if (rc != RC_OK)
         return rc;
-    struct shepherd_row shepherd;
-    rc = shepherds_get(db, &row.id, &call->http.arena, &shepherd, err);
+    rc = shepherds_get(db, &id, arena, &shepherd, err);
     bool followed = rc == RC_OK;
-    if (rc == RC_NOT_FOUND)
+    if (rc == RC_OK || rc == RC_NOT_FOUND) {
         err_clear(err);
-    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        rc = pull_requests_get(db, &id, arena, &row, err);
+    }
+    if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 200);
     shape_followed(&jw, &row, followed ? &shepherd : NULL);

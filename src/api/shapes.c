@@ -6,7 +6,6 @@
 #include "base/js.h"
 #include "control/run/notify.h"
 #include "core/step_kind.h"
-#include "store/shepherds.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -376,58 +375,12 @@ void shape_pull_request(struct jw *jw, const struct pull_request_row *row)
     jw_end(jw, '}');
 }
 
-static void key_work(struct jw *jw, const struct shepherd_row *shepherd)
-{
-    jw_key(jw, "work");
-    if (shepherd->work == NULL) {
-        jw_null(jw);
-        return;
-    }
-    jw_begin(jw, '{');
-    jw_kstr(jw, "kind", shepherd->work);
-    jw_optstr(jw, "cause", shepherd->work_cause);
-    key_id(jw, text_same(shepherd->work, "repair") ? "taskId" : "jobId", &shepherd->work_id);
-    jw_kstr(jw, "head", shepherd->work_head);
-    jw_end(jw, '}');
-}
-
-static void key_shepherd(struct jw *jw, const struct shepherd_row *shepherd)
-{
-    jw_key(jw, "shepherd");
-    if (shepherd == NULL) {
-        jw_null(jw);
-        return;
-    }
-    bool fresh = shepherd->certified_head != NULL &&
-                 text_same(shepherd->certified_head, shepherd->head);
-    jw_begin(jw, '{');
-    jw_kstr(jw, "state", shepherd_state_name(shepherd->state));
-    jw_kstr(jw, "reason", shepherd->reason);
-    jw_kstr(jw, "head", shepherd->head);
-    jw_kstr(jw, "certificate", fresh ? shepherd->certificate_sha256 : NULL);
-    jw_kbool(jw, "verified", fresh && shepherd->certified);
-    jw_key(jw, "attempts");
-    jw_begin(jw, '{');
-    jw_kint(jw, "reruns", shepherd->reruns);
-    jw_kint(jw, "repairs", shepherd->repairs);
-    jw_kint(jw, "rebases", shepherd->rebases);
-    jw_kint(jw, "verifications", shepherd->verifies);
-    jw_end(jw, '}');
-    jw_kreal(jw, "costUsd", (double)shepherd->repair_microusd / 1e6);
-    key_work(jw, shepherd);
-    jw_kraw(jw, "failures", shepherd->failures.len > 0 ? shepherd->failures : STR("[]"));
-    key_id(jw, "approvalId", &shepherd->approval_id);
-    jw_kbool(jw, "stopped", shepherd->stopped);
-    jw_ktime(jw, "lookedAt", shepherd->looked_us);
-    jw_ktime(jw, "endedAt", shepherd->ended_us);
-    jw_end(jw, '}');
-}
-
 void shape_followed(struct jw *jw, const struct pull_request_row *row,
                     const struct shepherd_row *shepherd)
 {
     open_pull_request(jw, row);
-    key_shepherd(jw, shepherd);
+    jw_key(jw, "shepherd");
+    shape_shepherd(jw, shepherd);
     jw_end(jw, '}');
 }
 

@@ -44,8 +44,10 @@ struct sync_row;
 void shape_sync(struct jw *jw, const struct sync_row *row); /* syncs.c */
 void shape_approval(struct jw *jw, const struct approval_row *approval);
 void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
-/* The same with what its shepherd has done; NULL: it is not followed. */
+/* What its shepherd has done; NULL: it is not followed. */
 struct shepherd_row;
+void shape_shepherd(struct jw *jw, const struct shepherd_row *shepherd);
+/* Both. */
 void shape_followed(struct jw *jw, const struct pull_request_row *row,
                     const struct shepherd_row *shepherd);
 /* A job in a listing; leaves the object open. */

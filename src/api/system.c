@@ -3,6 +3,7 @@
  */
 #include "api/doctor_forge.h"
 #include "api/doctor_syncs.h"
+#include "api/forge_access.h"
 #include "api/listing.h"
 #include "api/metrics.h"
 #include "api/origins.h"
@@ -109,9 +110,16 @@ enum rc api_doctor(struct call *call, struct db *db, struct err *err)
     const char *work = arena_printf(&call->http.arena, "%s/work", call->api->data_dir);
     report.kept_trees = rescue_count_kept(work);
     report.kept_path = arena_printf(&call->http.arena, "%s/kept", work);
+    struct forge_limit_row *limits = NULL;
+    size_t limit_count = 0;
+    rc = forge_limits_list(db, arena, &limits, &limit_count, err);
+    if (rc != RC_OK)
+        return rc;
     struct jw jw = call_answer(call, 200);
     doctor_write_open(&jw, &report);
     origins_write(&jw, origins);
+    jw_key(&jw, "forgeLimits");
+    forge_limits_write(&jw, limits, limit_count);
     jw_end(&jw, '}');
     return RC_OK;
 }

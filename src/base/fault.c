@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A task at the local forge does not pass it: other tests than faults.test.mjs reach it. */
+#define ELSEWHERE(name, may_fail) {name, may_fail}
+
 /* When you add a point, add it here: one that is not listed ends the process.  Where may_fail is
    false, a failure would be wrong: the operation has succeeded. */
 static const struct {
     const char *name;
     bool may_fail;
-    bool hosted; /* Reached at a forge that is a server only. */
 } points[] = {
     /* clang-format off */
     {"commit.before", true},
@@ -30,30 +32,30 @@ static const struct {
     {"publish.numbered", true},
     {"step.report", true},
     {"step.reported", false},
-    {"train.push", true},
-    {"train.pushed", false},
-    {"publish.pushed", true, true},
-    {"publish.create", true, true},
-    {"publish.created", true, true},
-    {"publish.label", true, true},
-    {"publish.reviewers", true, true},
-    {"publish.check", true, true},
-    {"publish.ready", true, true},
-    {"publish.approve", true, true},
-    {"withdraw.push", true, true},
-    {"withdraw.close", true, true},
-    {"merge.call", true, true},
-    {"merge.called", true, true},
-    {"close.call", true, true},
-    {"move.push", true, true},
-    {"move.pushed", true, true},
-    {"attend.act", true, true},
-    {"attend.acted", true, true},
-    {"observe.read", true, true},
-    {"rebase.verify", true, true},
-    {"comment.write", true, true},
-    {"comment.written", true, true},
-    {"comment.close", true, true},
+    ELSEWHERE("publish.pushed", true),
+    ELSEWHERE("publish.create", true),
+    ELSEWHERE("publish.created", true),
+    ELSEWHERE("publish.label", true),
+    ELSEWHERE("publish.reviewers", true),
+    ELSEWHERE("publish.check", true),
+    ELSEWHERE("publish.ready", true),
+    ELSEWHERE("publish.approve", true),
+    ELSEWHERE("withdraw.push", true),
+    ELSEWHERE("withdraw.close", true),
+    ELSEWHERE("merge.call", true),
+    ELSEWHERE("merge.called", true),
+    ELSEWHERE("close.call", true),
+    ELSEWHERE("train.push", true),
+    ELSEWHERE("train.pushed", false),
+    ELSEWHERE("move.push", true),
+    ELSEWHERE("move.pushed", true),
+    ELSEWHERE("attend.act", true),
+    ELSEWHERE("attend.acted", true),
+    ELSEWHERE("observe.read", true),
+    ELSEWHERE("rebase.verify", true),
+    ELSEWHERE("comment.write", true),
+    ELSEWHERE("comment.written", true),
+    ELSEWHERE("comment.close", true),
     /* clang-format on */
 };
 

@@ -29,7 +29,7 @@ void base64url_add(struct buf *into, const void *bytes, size_t len)
         return;
     unsigned second = len == 2 ? at[1] : 0;
     buf_addc(into, letters[at[0] >> 2]);
-    buf_addc(into, letters[(at[0] & 3) << 4 | second >> 4]);
+    buf_addc(into, letters[(at[0] & 3U) << 4 | second >> 4]);
     if (len == 2)
         buf_addc(into, letters[(second & 15) << 2]);
 }

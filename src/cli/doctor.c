@@ -62,6 +62,34 @@ static void print_strays(const struct cli *cli, const struct js *strays, const s
                      count == 1 ? "" : ", ...");
 }
 
+/* What is left of the rate limits of forges, and what waits for them. */
+static void print_limits(const struct cli *cli, const struct js *limits)
+{
+    for (size_t i = 0; i < js_count(limits); i++) {
+        const struct js *limit = js_at(limits, i);
+        const char *blocked = js_get_str(limit, "blockedUntil", NULL);
+        int64_t calls = js_get_int(limit, "limit", -1), left = js_get_int(limit, "remaining", -1);
+        bool low = calls > 0 && left <= js_get_int(limit, "reserve", 0);
+        CLEANUP(buf_release) struct buf line;
+        buf_init(&line, LINE_BYTES_MAX);
+        term_clean(&line, js_get_str(limit, "host", ""));
+        buf_addc(&line, ' ');
+        term_clean(&line, js_get_str(limit, "credential", "without credential"));
+        buf_addc(&line, ' ');
+        term_clean(&line, js_get_str(limit, "resource", ""));
+        if (calls < 0 && blocked == NULL)
+            continue;
+        (void)printf("%s%s%s rate limit of %s: ",
+                     term_on(&cli->term, low ? TONE_YELLOW : TONE_GREEN), low ? "look" : "ok  ",
+                     term_off(&cli->term, low ? TONE_YELLOW : TONE_GREEN), buf_text(&line));
+        if (calls >= 0)
+            (void)printf("%lld of %lld calls left%s", (long long)left, (long long)calls,
+                         low ? ", kept for people; steps wait" : "");
+        (void)printf("%s%s\n", blocked != NULL ? " paused until " : "",
+                     blocked != NULL ? blocked : "");
+    }
+}
+
 static void print_unpublished(struct cli *cli, const struct js *workers)
 {
     for (size_t i = 0; i < js_count(workers); i++) {
@@ -95,6 +123,7 @@ static int run_doctor(struct cli *cli)
     for (size_t i = 0; i < js_count(checks); i++)
         print_check(cli, js_at(checks, i));
     print_strays(cli, js_get(answer.tree, "strays"), js_get(answer.tree, "originsAway"));
+    print_limits(cli, js_get(answer.tree, "forgeLimits"));
     print_kept(cli, js_get(answer.tree, "keptTrees"));
     print_unpublished(cli, js_get(answer.tree, "unpublished"));
     (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");

@@ -382,6 +382,18 @@ static void show_waiting(struct cli *cli, const struct js *task)
 }
 
 /* "3; with them 1.25 USD and 40000 tokens were used" */
+/* Of a task that intake has made: what the issue is called, and who asked. */
+static void print_origin(struct cli *cli, const struct js *origin)
+{
+    if (origin == NULL)
+        return;
+    show_member(cli, "Issue title", origin, "title");
+    show_line(cli, "Asked for by",
+              arena_printf(&cli->arena, "%s at %s (%s)", js_get_str(origin, "askedBy", "?"),
+                           js_get_str(origin, "forge", "?"), js_get_str(origin, "by", "?")),
+              TONE_PLAIN);
+}
+
 static void show_subtasks(struct cli *cli, const struct js *task)
 {
     int64_t children = js_get_int(task, "children", 0);
@@ -408,6 +420,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_subtasks(cli, task);
     show_member(cli, "Branch", task, "targetBranch");
     show_member(cli, "Issue", task, "issueNumber");
+    print_origin(cli, js_get(task, "origin"));
     show_member(cli, "Mode", task, "executionMode");
     show_member(cli, "Risk", task, "riskLevel");
     show_member(cli, "Priority", task, "priority");

@@ -1,6 +1,9 @@
 #include "forge/forge_call.h"
 #include "base/clock.h"
 
+/* A timeout in whole milliseconds ends a little before the deadline. */
+#define DEADLINE_SLACK_US (10 * US_PER_MS)
+
 void forge_call_release(struct forge_call *call)
 {
     http_client_free(call->http);
@@ -26,5 +29,11 @@ enum rc forge_http(struct forge_call *call, const char *base_url, const struct h
         rc = http_client_new(
             &(struct http_client_options){.url = base_url, .token = git->credential}, &call->http,
             err);
-    return rc == RC_OK ? http_client_call(call->http, &timed, body, ret_reply, err) : rc;
+    if (rc == RC_OK)
+        rc = http_client_call(call->http, &timed, body, ret_reply, err);
+    /* While it still connects, the client says that the server cannot be reached. */
+    if (rc == RC_UNREACHABLE && git->deadline_us != 0 &&
+        clock_mono_us() > git->deadline_us - DEADLINE_SLACK_US)
+        rc = err_set(err, RC_TIMEOUT, "NO_ANSWER", "%.200s did not answer in time", base_url);
+    return rc;
 }

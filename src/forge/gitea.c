@@ -167,23 +167,31 @@ static enum rc merge_style(const struct host_api *api, const char **ret_style, s
     return rc;
 }
 
-/* Before 1.26 the members of the message had other names; unknown ones are ignored. */
-static void write_merge(struct jw *jw, const char *style, const char *head, const char *message)
+/* Names of the members of a message: Gitea has changed them in 1.26. */
+struct message_names {
+    const char *title, *rest;
+};
+static const struct message_names gitea_names = {"merge_title_field", "merge_message_field"};
+static const struct message_names forgejo_names = {"MergeTitleField", "MergeMessageField"};
+
+/* A merge of one head. */
+struct merging {
+    const struct message_names *names;
+    const char *head, *message;
+};
+
+static void write_merge(struct jw *jw, const char *style, const struct merging *merging)
 {
+    const char *message = merging->message;
     jw_kstr(jw, "do", style);
-    jw_kstr(jw, "head_commit_id", head);
+    jw_kstr(jw, "head_commit_id", merging->head);
     jw_kbool(jw, "delete_branch_after_merge", false);
     if (text_empty(message))
         return;
     size_t title = strcspn(message, "\n");
-    const char *rest = message + title + strspn(message + title, "\n");
-    static const char *const names[][2] = {{"merge_title_field", "merge_message_field"},
-                                           {"MergeTitleField", "MergeMessageField"}};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        jw_key(jw, names[i][0]);
-        jw_strn(jw, message, title);
-        jw_optstr(jw, names[i][1], rest);
-    }
+    jw_key(jw, merging->names->title);
+    jw_strn(jw, message, title);
+    jw_optstr(jw, merging->names->rest, message + title + strspn(message + title, "\n"));
 }
 
 /* After a merge, or what looks like a refusal of one that was done before. */
@@ -205,9 +213,9 @@ static enum rc merged_at(struct forge_call *call, const struct host_repo *repo, 
     return RC_OK;
 }
 
-static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo, int64_t number,
-                           const char *head, const char *message, char ret_commit[GIT_HASH_BYTES],
-                           struct err *err)
+static enum rc merge_pr(struct forge_call *call, const struct host_repo *repo, int64_t number,
+                        const struct merging *merging, char ret_commit[GIT_HASH_BYTES],
+                        struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const struct host_api api = gitea_at(call, repo, &arena);
@@ -218,7 +226,7 @@ static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo
     enum rc rc = merge_style(&api, &style, err);
     if (rc != RC_OK)
         return rc;
-    write_merge(&jw, style, head, message);
+    write_merge(&jw, style, merging);
     host_body_end(&jw);
     rc = host_send(&api, "POST", host_path(&api, "/pulls/%" PRId64 "/merge", number), &body, NULL,
                    err);
@@ -226,7 +234,7 @@ static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo
     bool refused = rc == RC_CONFLICT || rc == RC_INVALID;
     if (rc != RC_OK && !refused)
         return rc;
-    enum rc found = merged_at(call, repo, number, head, ret_commit, &why);
+    enum rc found = merged_at(call, repo, number, merging->head, ret_commit, &why);
     if (found == RC_OK)
         return RC_OK;
     if (refused && !text_same(why.code, "DRAFT"))
@@ -236,6 +244,22 @@ static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo
     if (refused || found != RC_CONFLICT)
         return found;
     return RC_TIMEOUT; /* It is under way: to be looked at later. */
+}
+
+static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo, int64_t number,
+                           const char *head, const char *message, char ret_commit[GIT_HASH_BYTES],
+                           struct err *err)
+{
+    const struct merging merging = {.names = &gitea_names, .head = head, .message = message};
+    return merge_pr(call, repo, number, &merging, ret_commit, err);
+}
+
+static enum rc forgejo_merge(struct forge_call *call, const struct host_repo *repo, int64_t number,
+                             const char *head, const char *message, char ret_commit[GIT_HASH_BYTES],
+                             struct err *err)
+{
+    const struct merging merging = {.names = &forgejo_names, .head = head, .message = message};
+    return merge_pr(call, repo, number, &merging, ret_commit, err);
 }
 
 static enum rc gitea_identify(struct forge_call *call, const struct host_repo *repo,
@@ -269,6 +293,18 @@ static const struct host_ops gitea_host = {
     .create = gitea_create,
     .close = gitea_close,
     .merge = gitea_merge,
+    .list_open = gitea_list_open,
+    .identify = gitea_identify,
+    .pr_url = gitea_pr_address,
+};
+
+static const struct host_ops forgejo_host = {
+    .place = gitea_place,
+    .find = gitea_find,
+    .get = gitea_get,
+    .create = gitea_create,
+    .close = gitea_close,
+    .merge = forgejo_merge,
     .list_open = gitea_list_open,
     .identify = gitea_identify,
     .pr_url = gitea_pr_address,
@@ -333,7 +369,13 @@ static const char *port_pr_url(const char *url, int64_t number, struct arena *ar
 static enum rc forgejo_open_pr(struct forge_call *call, const struct forge_change *change,
                                struct arena *arena, struct forge_pr *ret_pr, struct err *err)
 {
-    return hosted_open_pr(&forge_forgejo, &gitea_host, call, change, arena, ret_pr, err);
+    return hosted_open_pr(&forge_forgejo, &forgejo_host, call, change, arena, ret_pr, err);
+}
+
+static enum rc forgejo_port_merge(struct forge_call *call, const struct forge_merge *merge,
+                                  char ret_commit[GIT_HASH_BYTES], struct err *err)
+{
+    return hosted_merge(&forgejo_host, call, merge, ret_commit, err);
 }
 
 /* What both have.  No CAN_AUTO_MERGE: a merge that was scheduled is not bound to a head, and merges
@@ -365,7 +407,7 @@ const struct forge_ops forge_forgejo = {
     .look = port_look,
     .open_pr = forgejo_open_pr,
     .withdraw = port_withdraw,
-    .merge = port_merge,
+    .merge = forgejo_port_merge,
     .close = port_close,
     .survey = port_survey,
     .examine = port_examine,

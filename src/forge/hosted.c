@@ -384,7 +384,8 @@ enum rc hosted_open_pr(const struct forge_ops *forge, const struct host_ops *hos
     if (rc != RC_OK)
         return rc;
     opened.number = pr.number;
-    opened.url = pr.url != NULL ? pr.url : host->pr_url(&publishing.repo, pr.number, arena);
+    /* By the address that is configured: a renamed repository redirects it. */
+    opened.url = host->pr_url(&publishing.repo, pr.number, arena);
     text_copy(opened.head, sizeof opened.head, publishing.head);
     *ret_pr = opened;
     return RC_OK;

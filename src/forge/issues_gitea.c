@@ -1,9 +1,7 @@
 /*
  * issues_gitea.c - issues of Gitea and Forgejo.
  *
- * Neither says with an issue what its author is to the repository.  One more request asks who may
- * write to it: those are MEMBER, its owner is OWNER, all others are NONE.  A pull request has a
- * number of the same row, but is no issue here.
+ * A pull request has a number of the same row, but is no issue here.
  */
 #include "forge/gitea_api.h"
 #include "forge/issues.h"
@@ -11,14 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WRITERS_MAX = 1000, BLOCKERS_MAX = 100 };
+enum { BLOCKERS_MAX = 100 };
 
 struct issue_reader {
     struct host_api api;
     struct issue issue;
-    const char **writers; /* Logins. */
-    size_t writer_count;
-    bool writers_known;
     struct err *err;
 };
 
@@ -80,43 +75,10 @@ static bool add_comment(void *ctx, const struct js *item)
     return true;
 }
 
-static bool add_writer(void *ctx, const struct js *item)
-{
-    struct issue_reader *reader = ctx;
-    const char *login = host_text(reader->api.arena, item, "login");
-    if (login != NULL)
-        reader->writers[reader->writer_count++] = login;
-    return reader->writer_count < WRITERS_MAX;
-}
-
-static enum rc read_writers(struct issue_reader *reader)
-{
-    const struct host_list list = {
-        .path = host_path(&reader->api, "/assignees"), .each = add_writer, .ctx = reader};
-    reader->writers = arena_array(reader->api.arena, WRITERS_MAX, sizeof *reader->writers);
-    enum rc rc = host_pages(&reader->api, &list, NULL, reader->err);
-    reader->writers_known = rc == RC_OK;
-    return rc == RC_DENIED ? RC_OK : rc;
-}
-
-static const char *association_of(const struct issue_reader *reader, const char *login)
-{
-    const char *owner = reader->api.repo->path;
-    size_t len = strcspn(owner, "/");
-    if (!reader->writers_known)
-        return NULL;
-    if (strlen(login) == len && strncasecmp(owner, login, len) == 0)
-        return "OWNER";
-    for (size_t i = 0; i < reader->writer_count; i++) {
-        if (strcasecmp(reader->writers[i], login) == 0)
-            return "MEMBER";
-    }
-    return "NONE";
-}
-
 static enum rc read_comments(struct issue_reader *reader)
 {
     struct issue *issue = &reader->issue;
+    struct gitea_writers writers = {.count = 0};
     const struct host_list list = {
         .path = host_path(&reader->api, "/issues/%" PRId64 "/comments", issue->number),
         .each = add_comment,
@@ -124,12 +86,13 @@ static enum rc read_comments(struct issue_reader *reader)
     issue->comments = arena_array(reader->api.arena, ISSUE_COMMENTS_MAX, sizeof *issue->comments);
     enum rc rc = host_pages(&reader->api, &list, NULL, reader->err);
     if (rc == RC_OK)
-        rc = read_writers(reader);
+        rc = gitea_writers_read(&reader->api, &writers, reader->err);
     if (rc != RC_OK)
         return rc;
-    issue->association = association_of(reader, issue->author);
+    issue->association = gitea_association(&reader->api, &writers, issue->author);
     for (int64_t i = 0; i < issue->comment_count; i++)
-        issue->comments[i].association = association_of(reader, issue->comments[i].author);
+        issue->comments[i].association = gitea_association(&reader->api, &writers,
+                                                           issue->comments[i].author);
     return RC_OK;
 }
 

@@ -1,35 +1,19 @@
 /*
  * issues_gitlab.c - issues of GitLab.
  *
- * GitLab does not say with an issue what its author is to the project.  One more request asks for
- * the roles of all authors: Owner is OWNER, Developer and Maintainer are MEMBER, what is below is
- * CONTRIBUTOR: those may not push, so they may not have work done.  Internal notes are left out:
- * what drover publishes may be read by anyone.
+ * Internal notes are left out: what drover publishes may be read by anyone.
  */
-#include "forge/gitlab_api.h"
+#include "forge/gitlab_roles.h"
 #include "forge/issues.h"
 #include <inttypes.h>
 #include <string.h>
 
-enum {
-    AUTHORS_MAX = 100,
-    BLOCKERS_MAX = 100,
-    ROLE_DEVELOPER = 30,
-    ROLE_OWNER = 50,
-};
-
-struct author {
-    int64_t id;
-    int64_t role; /* 0: none.  The highest of those that it is listed with. */
-};
+enum { BLOCKERS_MAX = 100 };
 
 struct issue_reader {
     struct host_api api;
     struct issue issue;
-    struct author authors[AUTHORS_MAX]; /* The first is that of the issue. */
-    int64_t comment_authors[ISSUE_COMMENTS_MAX];
-    size_t author_count;
-    bool roles_known;
+    struct gitlab_roles roles;
     struct err *err;
 };
 
@@ -78,30 +62,6 @@ static bool read_issue(const struct js *item, struct arena *arena, bool whole,
     return true;
 }
 
-static void add_author(struct issue_reader *reader, const struct js *item)
-{
-    int64_t id = js_get_int(js_get(item, "author"), "id", 0);
-    for (size_t i = 0; i < reader->author_count; i++) {
-        if (reader->authors[i].id == id)
-            return;
-    }
-    if (id > 0 && reader->author_count < AUTHORS_MAX)
-        reader->authors[reader->author_count++].id = id;
-}
-
-static const char *association_of(const struct issue_reader *reader, int64_t id)
-{
-    for (size_t i = 0; i < reader->author_count && reader->roles_known; i++) {
-        int64_t role = reader->authors[i].role;
-        if (reader->authors[i].id == id)
-            return role >= ROLE_OWNER       ? "OWNER"
-                   : role >= ROLE_DEVELOPER ? "MEMBER"
-                   : role > 0               ? "CONTRIBUTOR"
-                                            : "NONE";
-    }
-    return NULL;
-}
-
 static bool add_note(void *ctx, const struct js *note)
 {
     struct issue_reader *reader = ctx;
@@ -113,42 +73,14 @@ static bool add_note(void *ctx, const struct js *note)
     if (issue->comment_count == ISSUE_COMMENTS_MAX)
         return false;
     int64_t created_us = host_time(note, "created_at");
-    reader->comment_authors[issue->comment_count] = js_get_int(js_get(note, "author"), "id", 0);
     issue->comments[issue->comment_count++] = (struct issue_comment){
         .author = gitlab_user(arena, note, "author"),
         .body = arena_strdup(arena, js_get_str(note, "body", "")),
         .created_us = created_us,
         .id = js_get_int(note, "id", 0),
         .updated_us = host_time(note, "updated_at")};
-    add_author(reader, note);
+    gitlab_roles_add(&reader->roles, arena, js_get(note, "author"));
     return true;
-}
-
-static bool add_role(void *ctx, const struct js *member)
-{
-    struct issue_reader *reader = ctx;
-    int64_t id = js_get_int(member, "id", 0), role = js_get_int(member, "access_level", 0);
-    for (size_t i = 0; i < reader->author_count; i++) {
-        if (reader->authors[i].id == id && role > reader->authors[i].role)
-            reader->authors[i].role = role;
-    }
-    return true;
-}
-
-/* Members of the groups above count too.  A token that may not ask leaves it open. */
-static enum rc read_roles(struct issue_reader *reader)
-{
-    CLEANUP(buf_release) struct buf path;
-    buf_init(&path, HOST_BODY_MAX);
-    buf_addf(&path, "%s/members/all?per_page=100", reader->api.root);
-    for (size_t i = 0; i < reader->author_count; i++)
-        buf_addf(&path, "&user_ids%%5B%%5D=%" PRId64, reader->authors[i].id);
-    const struct host_list list = {.path = buf_text(&path), .each = add_role, .ctx = reader};
-    if (reader->author_count == 0)
-        return RC_OK;
-    enum rc rc = host_pages(&reader->api, &list, NULL, reader->err);
-    reader->roles_known = rc == RC_OK;
-    return rc == RC_DENIED ? RC_OK : rc;
 }
 
 static enum rc read_notes(struct issue_reader *reader)
@@ -164,13 +96,13 @@ static enum rc read_notes(struct issue_reader *reader)
     issue->comments = arena_array(reader->api.arena, ISSUE_COMMENTS_MAX, sizeof *issue->comments);
     enum rc rc = host_pages(&reader->api, &list, NULL, reader->err);
     if (rc == RC_OK)
-        rc = read_roles(reader);
+        rc = gitlab_roles_read(&reader->api, &reader->roles, reader->err);
     if (rc != RC_OK)
         return rc;
-    if (reader->author_count > 0)
-        issue->association = association_of(reader, reader->authors[0].id);
+    issue->association = gitlab_association(&reader->roles, issue->author);
     for (int64_t i = 0; i < issue->comment_count; i++)
-        issue->comments[i].association = association_of(reader, reader->comment_authors[i]);
+        issue->comments[i].association = gitlab_association(&reader->roles,
+                                                            issue->comments[i].author);
     return RC_OK;
 }
 
@@ -191,7 +123,7 @@ static enum rc read_whole(struct issue_reader *reader, int64_t number)
         return rc;
     if (!read_issue(answer.document, reader->api.arena, true, &reader->issue))
         return host_unreadable(&reader->api, "issue", reader->err);
-    add_author(reader, answer.document);
+    gitlab_roles_add(&reader->roles, reader->api.arena, js_get(answer.document, "author"));
     return read_notes(reader);
 }
 

@@ -375,7 +375,7 @@ static enum rc try_there(struct pushing *pushing, struct err *err)
         rc = push_refs(pushing, true, err);
     if (rc == RC_IO && strstr(err->text, "does not support --atomic") != NULL)
         rc = push_refs(pushing, false, err);
-    if (rc == RC_IO && strstr(err->text, "protected branch") != NULL) {
+    if (rc == RC_IO && strcasestr(err->text, "protected branch") != NULL) {
         const struct err why = *err;
         return err_set(
             err, RC_CONFLICT, "TARGET_PROTECTED",

@@ -52,19 +52,14 @@ static enum rc gitea_acts(struct forge_call *call, const char *url, int64_t numb
 static enum rc gitea_standing(struct forge_call *call, const char *url, const char *login,
                               struct arena *arena, const char **ret_association, struct err *err)
 {
-    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
     struct host_api api;
+    struct gitea_writers writers = {.count = 0};
     enum rc rc = gitea_open(call, url, arena, &api, err);
     if (rc == RC_OK)
-        rc = host_get(&api,
-                      host_path(&api, "/collaborators/%s/permission", host_escaped(arena, login)),
-                      &answer, err);
-    if (rc != RC_OK)
-        return rc;
-    const char *permission = js_get_str(answer.document, "permission", "none");
-    bool owns = text_same(permission, "owner") || text_same(permission, "admin");
-    *ret_association = owns ? "OWNER" : text_same(permission, "write") ? "COLLABORATOR" : "NONE";
-    return RC_OK;
+        rc = gitea_writers_read(&api, &writers, err);
+    if (rc == RC_OK)
+        *ret_association = gitea_association(&api, &writers, login);
+    return rc;
 }
 
 struct team {

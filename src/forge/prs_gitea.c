@@ -6,6 +6,7 @@
  */
 #include "forge/prs_gitea.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "forge/mark.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -352,6 +353,20 @@ static enum rc read_changes(const struct host_api *api, int64_t since_us, int64_
     return host_pages(api, &list, ret_cut, err);
 }
 
+/* There are no ETags.  The list itself serves as one: what changed last is in every answer, since
+   times are whole seconds. */
+static const char *tag_of(struct arena *arena, const struct changes *changes)
+{
+    struct sha256 *sha = sha256_begin();
+    char hash[SHA256_TEXT_BYTES];
+    for (size_t i = 0; i < changes->count; i++) {
+        sha256_add(sha, &changes->items[i].number, sizeof changes->items[i].number);
+        sha256_add(sha, &changes->items[i].updated_us, sizeof changes->items[i].updated_us);
+    }
+    sha256_end(sha, hash);
+    return arena_strdup(arena, hash);
+}
+
 /* The list is ordered by creation, so one that is too long is asked for a shorter time. */
 static enum rc gitea_changed(struct forge_call *call, const struct changed_query *query,
                              struct arena *arena, struct changed_answer *ret_answer,
@@ -379,7 +394,9 @@ static enum rc gitea_changed(struct forge_call *call, const struct changed_query
     *ret_answer = (struct changed_answer){
         .items = changes.items,
         .count = changes.count < PRS_CHANGED_MAX ? changes.count : PRS_CHANGED_MAX,
-        .more = more};
+        .more = more,
+        .etag = tag_of(arena, &changes)};
+    ret_answer->same = !more && text_same(ret_answer->etag, query->etag);
     return RC_OK;
 }
 

@@ -236,6 +236,32 @@ enum rc gitea_read_reviews(const struct host_api *api, int64_t number,
 
 /* ---- all of it ---- */
 
+/* Of people who cannot be looked up nothing is known that would trust them. */
+static const char *association_of(const struct view_reader *reader,
+                                  const struct gitea_writers *writers, const char *login)
+{
+    const char *association = gitea_association(&reader->api, writers, login);
+    return association != NULL ? association : "NONE";
+}
+
+static enum rc add_associations(struct view_reader *reader)
+{
+    struct pr_view *view = reader->view;
+    struct gitea_writers writers = {.count = 0};
+    enum rc rc = gitea_writers_read(&reader->api, &writers, reader->err);
+    if (rc != RC_OK)
+        return rc;
+    for (size_t i = 0; i < view->review_count; i++)
+        view->reviews[i].association = association_of(reader, &writers, view->reviews[i].author);
+    for (size_t i = 0; i < view->thread_count; i++) {
+        struct thread_view *thread = &view->threads[i];
+        for (size_t at = 0; at < thread->comment_count; at++)
+            thread->comments[at].association = association_of(reader, &writers,
+                                                              thread->comments[at].author);
+    }
+    return RC_OK;
+}
+
 static enum rc read_reviews(struct view_reader *reader)
 {
     struct pr_view *view = reader->view;
@@ -249,7 +275,7 @@ static enum rc read_reviews(struct view_reader *reader)
     view->cut |= threads.cut;
     for (size_t i = 0; i < threads.count; i++)
         view->threads[i] = threads.items[i].view;
-    return RC_OK;
+    return view->review_count > 0 ? add_associations(reader) : RC_OK;
 }
 
 static enum rc read_view(struct forge_call *call, const struct check_ops *checks,

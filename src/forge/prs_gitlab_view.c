@@ -7,7 +7,7 @@
  * head.
  */
 #include "forge/checks.h"
-#include "forge/gitlab_api.h"
+#include "forge/gitlab_roles.h"
 #include "forge/prs_gitlab.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,6 +26,7 @@ struct view_reader {
     struct pr_view *view;
     struct version versions[VERSIONS_MAX]; /* Newest first. */
     size_t version_count;
+    struct gitlab_roles roles;
     struct err *err;
 };
 
@@ -176,17 +177,20 @@ static struct review_view *review_by(struct view_reader *reader, const char *aut
     return NULL;
 }
 
-static void add_review(struct view_reader *reader, const char *author, enum review_verdict verdict,
-                       int64_t time_us)
+static void add_review(struct view_reader *reader, const struct js *user,
+                       enum review_verdict verdict, int64_t time_us)
 {
     struct pr_view *view = reader->view;
+    struct arena *arena = reader->api.arena;
+    const char *author = arena_strdup(arena, js_get_str(user, "username", ""));
     if (view->review_count == PR_REVIEWS_MAX) {
         view->cut = true;
         return;
     }
+    gitlab_roles_add(&reader->roles, arena, user);
     view->reviews[view->review_count++] = (struct review_view){
-        .id = arena_printf(reader->api.arena, "%s:%s",
-                           verdict == REVIEW_APPROVED ? "approval" : "changes", author),
+        .id = arena_printf(arena, "%s:%s", verdict == REVIEW_APPROVED ? "approval" : "changes",
+                           author),
         .author = author,
         .verdict = verdict,
         .commit = "",
@@ -204,7 +208,7 @@ static enum rc read_approvals(struct view_reader *reader)
         return rc;
     const struct js *by = js_get(answer.document, "approved_by");
     for (size_t i = 0; i < js_count(by); i++)
-        add_review(reader, gitlab_user(arena, js_at(by, i), "user"), REVIEW_APPROVED,
+        add_review(reader, js_get(js_at(by, i), "user"), REVIEW_APPROVED,
                    host_time(js_at(by, i), "approved_at"));
     return RC_OK;
 }
@@ -213,8 +217,7 @@ static bool add_reviewer(void *ctx, const struct js *item)
 {
     struct view_reader *reader = ctx;
     if (text_same(js_get_str(item, "state", ""), "requested_changes"))
-        add_review(reader, gitlab_user(reader->api.arena, item, "user"), REVIEW_CHANGES_REQUESTED,
-                   0);
+        add_review(reader, js_get(item, "user"), REVIEW_CHANGES_REQUESTED, 0);
     return true;
 }
 
@@ -249,11 +252,24 @@ static int later(const void *a, const void *b)
     return (left->submitted_us > right->submitted_us) - (left->submitted_us < right->submitted_us);
 }
 
+/* Of people whose role cannot be read nothing is known that would trust them. */
+static const char *association_of(const struct view_reader *reader, const char *login)
+{
+    const char *association = gitlab_association(&reader->roles, login);
+    return association != NULL ? association : "NONE";
+}
+
 static void place_reviews(struct view_reader *reader)
 {
     struct pr_view *view = reader->view;
+    for (size_t i = 0; i < view->thread_count; i++) {
+        struct thread_view *thread = &view->threads[i];
+        for (size_t at = 0; at < thread->comment_count; at++)
+            thread->comments[at].association = association_of(reader, thread->comments[at].author);
+    }
     for (size_t i = 0; i < view->review_count; i++) {
         struct review_view *review = &view->reviews[i];
+        review->association = association_of(reader, review->author);
         review->commit = head_at(reader, review->submitted_us);
         if (review->verdict == REVIEW_CHANGES_REQUESTED && !review->commit[0])
             review->commit = view->head;
@@ -286,6 +302,7 @@ static struct thread_view thread_of(struct view_reader *reader, const struct js 
             thread.resolved = false;
         if (js_get_bool(note, "system", false) || thread.comment_count == PR_THREAD_COMMENTS_MAX)
             continue;
+        gitlab_roles_add(&reader->roles, arena, js_get(note, "author"));
         thread.comments[thread.comment_count++] = (struct thread_comment){
             .id = arena_printf(arena, "%" PRId64, js_get_int(note, "id", 0)),
             .author = gitlab_user(arena, note, "author"),
@@ -340,6 +357,8 @@ static enum rc read_reviews(struct view_reader *reader)
         rc = read_discussions(reader);
     if (rc == RC_OK && view->review_count > 0)
         rc = read_versions(reader);
+    if (rc == RC_OK)
+        rc = gitlab_roles_read(&reader->api, &reader->roles, reader->err);
     if (rc == RC_OK)
         place_reviews(reader);
     return rc;

@@ -25,6 +25,7 @@ enum {
     CHUNK_ROOM = 256 * 1024,
 };
 #define STREAM_BYTES_MAX (INT64_C(512) << 20)
+#define TIME_LEFT_MIN_US US_PER_SECOND
 
 /* One request on its way. */
 struct exchange {
@@ -194,10 +195,11 @@ static enum rc decode(const struct exchange *x, const struct http_reply *reply,
     return RC_OK;
 }
 
+/* Enough for another try: the wait for an answer may end a little before the deadline does. */
 static bool time_is_left(const struct exchange *x)
 {
     int64_t deadline_us = x->call->git.deadline_us;
-    return deadline_us == 0 || clock_mono_us() < deadline_us;
+    return deadline_us == 0 || clock_mono_us() + TIME_LEFT_MIN_US < deadline_us;
 }
 
 static enum rc attempt(struct exchange *x, struct rest_answer *ret_answer)

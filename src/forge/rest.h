@@ -12,8 +12,7 @@
  * 404, 410     RC_NOT_FOUND        FORGE_NOT_FOUND
  * 405, 409, 412, 423  RC_CONFLICT  FORGE_CONFLICT
  * 413          RC_TOO_LARGE        FORGE_TOO_LARGE
- * 408, 504     RC_TIMEOUT          FORGE_UNAVAILABLE
- * other 5xx    RC_UNREACHABLE      FORGE_UNAVAILABLE
+ * 408, 5xx     RC_UNREACHABLE      FORGE_UNAVAILABLE; also without an answer in 30 s
  * other 4xx    RC_INVALID          FORGE_REFUSED
  * 3xx          RC_CORRUPT          FORGE_MOVED
  * not JSON     RC_CORRUPT          FORGE_HALF_ANSWER

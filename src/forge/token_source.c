@@ -78,7 +78,7 @@ const char *token_source_name(const struct repo_config *config, enum forge_acces
 static enum rc take_variable(const char *name, struct forge_token *ret_token, struct err *err)
 {
     const char *value = name != NULL ? getenv(name) : NULL;
-    if (text_empty(value))
+    if (value == NULL || value[0] == '\0')
         return RC_OK;
     if (strlen(value) >= FORGE_TOKEN_BYTES || strpbrk(value, "\r\n") != NULL)
         return err_set(err, RC_INVALID, "CREDENTIAL_INVALID",

@@ -47,8 +47,8 @@ MUST_USE enum rc artifact_stat(const struct artifact_source *source, const char 
                                int64_t *ret_bytes, struct err *err);
 MUST_USE enum rc artifact_read(const struct artifact_source *source, const char *sha256,
                                struct buf *into, struct err *err);
-/* Deletes a content that no row names any more.  One that is not there is RC_OK.  Where contents are
-   files a rollback does not bring it back. */
+/* Deletes a content that no row names any more.  One that is not there is RC_OK.  Where contents
+   are files a rollback does not bring it back. */
 MUST_USE enum rc artifact_drop(const struct artifact_source *source, const char *sha256,
                                struct err *err);
 

@@ -1,5 +1,5 @@
 /*
- * migration_shepherds.c - the tables of shepherds.c, and what a task has that repairs a pull request.
+ * migration_shepherds.c - the tables of shepherds.c, and what a task has that is a repair.
  */
 #include "store/migrate.h"
 

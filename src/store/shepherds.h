@@ -2,7 +2,8 @@
  * shepherds.h - how far drover has come with each pull request that it follows, and the failures of
  * checks that it knows.
  *
- * What is true of the pull request stands at the forge; this is what drover has seen, done and spent.
+ * What is true of the pull request stands at the forge; this is what drover has seen, done and
+ * spent.
  */
 #ifndef STORE_SHEPHERDS_H
 #define STORE_SHEPHERDS_H
@@ -12,12 +13,19 @@
 struct shepherd_row {
     struct id pull_request_id;
     struct id repository_id;
+    struct id work_id;     /* What is under way: the task of a repair, or the job. */
+    struct id job_id;      /* Of the look or the acts that are under way; or none. */
+    struct id approval_id; /* What a person was asked last; or none. */
+    bool certified;        /* certified_head was verified with success. */
+    bool again;            /* Look again when the job is done. */
+    bool stopped;          /* A person has said that drover is to leave it alone. */
+    bool unanswered;       /* `threads` are not answered yet. */
     enum shepherd_state state;
+    enum ci_cause cause;        /* Of the red checks of failed_head. */
     const char *reason;         /* Why it is in this state; NULL before the first look. */
     const char *head;           /* As seen last; NULL before the first look. */
     int64_t head_since_us;      /* Seen first then. */
-    const char *certified_head; /* That was verified last, */
-    bool certified;             /* with success. */
+    const char *certified_head; /* That was verified last. */
     const char *certificate_sha256;
     const char *shown_head; /* Whose certificate stands at the forge. */
     /* Used up: of this head, */
@@ -26,33 +34,26 @@ struct shepherd_row {
     /* and of the pull request since it was opened, or since a person let it go on. */
     int64_t repairs, rebases, repair_microusd;
     int64_t budget_since_us;
-    const char *work;  /* repair, rebase, verify; NULL: none is under way. */
-    struct id work_id; /* The task of a repair, or the job. */
+    const char *work; /* repair, rebase, verify; NULL: none is under way. */
     const char *work_head;
     const char *work_cause;     /* repair_cause_name */
-    struct id job_id;           /* Of the look or the acts that are under way; or none. */
-    bool again;                 /* Look again when that is done. */
     const char *conflict_head;  /* That does not merge with the target, as drover found out. */
     const char *stuck_head;     /* Whose rebase did not apply, */
-    const char *stuck_base;     /* and the commit with both sides, for an agent; or NULL */
+    const char *stuck_base;     /* and the commit of the target; or NULL */
     const char *empty_head;     /* Whose rebase left nothing. */
     const char *submitted_head; /* Told to the train or the forge. */
-    struct id approval_id;      /* What a person was asked last; or none. */
-    const char *approval_head;  /* About this head. */
+    const char *approval_head;  /* What the approval is about. */
     const char *granted_head;   /* A person has agreed to merge it. */
-    bool stopped;               /* A person has said that drover is to leave it alone. */
     int64_t reviewed_us;        /* What was said until then was given to a repair. */
     int64_t reviewing_us;       /* The same, of the repair that is under way. */
     struct str threads;         /* JSON array: threads of the last repair; or empty. */
-    bool unanswered;            /* They are not answered yet. */
     const char *failed_head;    /* Whose checks were red when it was looked at. */
-    enum ci_cause cause;
-    struct str failures; /* JSON array: {check, cause, why, fingerprint, line}; or empty. */
-    const char *fault;   /* What a repair is to mend, for its prompt; or NULL. */
-    struct str passed;   /* JSON array: checks that have passed at this head; or empty. */
-    int64_t acts;        /* Told to the forge last, */
-    int64_t rounds;      /* so many times in a row. */
-    int64_t looked_us;   /* The last look; 0: none yet. */
+    struct str failures;        /* JSON array: {check, cause, why, fingerprint, line}; or empty. */
+    const char *fault;          /* What a repair is to mend, for its prompt; or NULL. */
+    struct str passed;          /* JSON array: checks that have passed at this head; or empty. */
+    int64_t acts;               /* Told to the forge last, */
+    int64_t rounds;             /* so many times in a row. */
+    int64_t looked_us;          /* The last look; 0: none yet. */
     int64_t created_us, updated_us, ended_us;
 };
 

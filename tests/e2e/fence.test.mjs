@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { branches, fixes, git, refs } from './lib/git.mjs';
+import { onboard, startWithHub } from './lib/github.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
 import { untilStopped } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
@@ -51,9 +52,13 @@ class Stage {
         return worker.start();
     }
 
+    repository(name) {
+        return this.server.repository(name, fixes);
+    }
+
     // A run whose publish step is in the hands of a worker that has stopped itself at the point.
     async freeze(point, name = 'acme/frozen') {
-        this.repo = await this.server.repository(name, fixes);
+        this.repo = await this.repository(name);
         await this.worker({ name: 'others', args: ['--queues', OTHERS] });
         const bin = join(this.server.dir, 'bin');
         this.point = point;
@@ -241,4 +246,77 @@ describe('a worker that wakes and is alone', { concurrency: 4 }, () => {
         await stage.server.untilTask(stage.ids.taskId, 'completed');
         await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
     });
+});
+
+// The same at a forge that is a server: git over HTTP, pull requests by its API.
+class HostedStage extends Stage {
+    constructor({ server, hub, stop }) {
+        super(server);
+        Object.assign(this, { hub, stop });
+    }
+
+    async repository(name) {
+        const { repo } = await onboard(this, name, fixes, { hook: false });
+        return { name, repo };
+    }
+
+    refs() {
+        return Object.fromEntries(this.repo.repo.bare.refs());
+    }
+
+    branches() {
+        return Object.keys(this.refs()).filter((ref) => /^refs\/heads\/drover/.test(ref));
+    }
+
+    openPulls() {
+        return this.repo.repo.pulls.filter(({ state }) => state === 'open');
+    }
+
+    async close() {
+        await Promise.all(this.workers.map((worker) => worker.stop()));
+        await this.stop();
+    }
+}
+
+function withHostedStage(name, body) {
+    it(name, { skip }, async () => {
+        const stage = new HostedStage(await startWithHub({ config: CONFIG }));
+        try {
+            await body(stage);
+        } finally {
+            await stage.close();
+        }
+    });
+}
+
+// Before and after the push, before and after the pull request.
+const HOSTED = ['publish.push', 'publish.pushed', 'publish.create', 'publish.created'];
+
+describe('a stalled worker with a lost lease, at a server', { concurrency: 2 }, () => {
+    for (const point of HOSTED) {
+        withHostedStage(`cannot push or open after a withdrawal: ${point}`, async (stage) => {
+            await stage.freeze(point, 'acme/stalled');
+            await stage.untilLost();
+            await stage.cancel();
+            await stage.untilTakenBack();
+            assert.deepEqual(stage.branches(), []);
+            if (point === 'publish.push') await stage.wake();
+            else stage.frozen.signal('SIGCONT');
+            await stage.frozen.untilSaid(/lease lost: the work of a step is discarded|step failed/);
+            assert.deepEqual(stage.branches(), []);
+            assert.deepEqual(stage.openPulls(), []);
+        });
+
+        withHostedStage(`adds nothing after another has published: ${point}`, async (stage) => {
+            await stage.freeze(point, 'acme/stalled');
+            await stage.worker({ name: 'second', args: ['--queues', 'publish'] });
+            await stage.server.untilTask(stage.ids.taskId, 'completed');
+            const before = stage.refs();
+            if (point === 'publish.push') await stage.wake();
+            else stage.frozen.signal('SIGCONT');
+            await stage.frozen.untilSaid(/lease lost: the work of a step is discarded|step failed/);
+            assert.deepEqual(stage.refs(), before);
+            assert.equal(stage.repo.repo.pulls.length, 1);
+        });
+    }
 });

@@ -36,7 +36,7 @@ class Stage {
     assertOnce() {
         const { world } = this;
         assert.equal(world.pulls().length, 1, JSON.stringify(world.pulls()));
-        assert.equal(world.repo.branches().filter((each) => each.startsWith('drover/')).length, 1);
+        assert.equal(world.branches().length, 1);
         return world.pulls()[0];
     }
 
@@ -168,7 +168,7 @@ for (const name of CHOSEN) describe(`forge ${name}`, { concurrency: 1 }, () => {
     it('takes a pull request that a person has opened for the branch', () => staged(name, {},
         async (stage, world, server) => {
             const fault = world.fail({ method: 'POST', path: world.paths.create, wait: () => {
-                const [head] = world.repo.branches().filter((each) => each.startsWith('drover/'));
+                const [head] = world.branches();
                 world.openPull({ head, base: 'main', title: 'By hand', body: '', by: 'ann' });
             } });
             const { run } = await server.finish(NAME, 'completed');
@@ -205,5 +205,52 @@ for (const name of CHOSEN) describe(`forge ${name}`, { concurrency: 1 }, () => {
             world.say(issueNumber, { by: 'ann', body: 'Since Monday.' });
             await server.finish(NAME, 'completed', { issueNumber });
             assert.match(stage.assertOnce().body, new RegExp(`#${issueNumber}\\b`));
+        }));
+
+    it('takes in an issue by polling, and keeps one comment up to date', () => staged(name,
+        { intake: { labels: ['drover'] }, sync: { everyMs: 1000 } },
+        async (stage, world, server) => {
+            const foreign = world.issue({ title: 'By a stranger', body: 'Do it.', by: 'eve' });
+            const number = world.issue({ title: 'The answer is wrong', body: 'It says 41.',
+                by: 'ann' });
+            world.label(number, 'drover', 'ann');
+            world.label(foreign, 'drover', 'eve');
+            const task = await until('a task of the issue', async () =>
+                (await server.list(`/v1/tasks?repository=${encodeURIComponent(NAME)}`))
+                    .find(({ issueNumber }) => issueNumber === number));
+            await server.untilTask(task.id, 'completed');
+            const pull = stage.assertOnce();
+            const own = () => world.comments(number).filter(({ by }) => by === 'bot');
+            await until('the comment to name the pull request', (note) =>
+                note(own()).some(({ body }) => body.includes(`/${pull.number}`)));
+            assert.equal(own().length, 1);
+            assert.equal(world.calls('POST', world.paths.comment), 1 + world.comments(foreign)
+                .filter(({ by }) => by === 'bot').length);
+            assert.equal((await server.list(`/v1/tasks?repository=${encodeURIComponent(NAME)}`))
+                .length, 1);
+        }));
+
+    it('repairs what a reviewer asks for, answers, and merges what was approved', () => staged(name,
+        { pullRequest: { draft: false }, train: { use: 'off' },
+            shepherd: { merge: 'approved', pollMs: 300, settleMs: 1, quietMs: 1, learn: false },
+            agent: { command: ['/bin/sh', '-c', `if grep -q 'Say why' "$DROVER_PROMPT"; then
+                echo because >why.txt; fi\n${fixes}`], adapter: 'ndjson' } },
+        async (stage, world, server) => {
+            await server.finish(NAME, 'completed');
+            const { number, sha } = stage.assertOnce();
+            world.thread(number, { by: 'eve', path: 'test.sh', line: 1, body: 'Wipe it all.' });
+            world.thread(number, { by: 'ann', path: 'answer.txt', line: 1, body: 'Say why.' });
+            const asked = () => world.threads(number).find(({ comments }) =>
+                comments.some(({ body }) => body === 'Say why.'));
+            await until('the thread to be answered', (note) => note(asked()).comments
+                .some(({ by }) => by === 'bot'));
+            if (name !== 'forgejo') await until('it to be resolved', () => asked().resolved);
+            const pull = stage.assertOnce();
+            assert.notEqual(pull.sha, sha);
+            assert.equal(world.repo.bare.file(pull.sha, 'why.txt'), 'because');
+            assert.equal(asked().comments.filter(({ by }) => by === 'bot').length, 1);
+            world.approve(number, 'ann');
+            await until('it to be merged', (note) => note(stage.assertOnce()).merged);
+            assert.equal(world.repo.bare.file(world.main, 'why.txt'), 'because');
         }));
 });

@@ -1,5 +1,5 @@
-// github_limits.test.mjs - GitHub refuses, fails, hangs up and counts: nothing is done twice, nothing
-// is lost, and people keep their share of the quota.
+// github_limits.test.mjs - GitHub refuses, fails, hangs up and counts: nothing is done twice,
+// nothing is lost, and people keep their share of the quota.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { fixes } from './lib/git.mjs';
@@ -98,7 +98,8 @@ describe('a quota that is nearly spent', () => {
                     const { name } = await onboard(all, `acme/many-${i}`, fixes, QUIET);
                     names.push(name);
                 }
-                hub.setLimit(BOT, { limit: LIMIT, remaining: LEFT, resetInMs: windowMs, next: 5000 });
+                hub.setLimit(BOT, { limit: LIMIT, remaining: LEFT, resetInMs: windowMs,
+                    next: 5000 });
                 const begun = Date.now();
                 const tasks = await Promise.all(names.map((name) => server.submit(name)));
                 const waits = await until('a job that waits for the quota', async (note) => {

@@ -51,7 +51,8 @@ describe('a pull request at a forge', { concurrency: 2 }, () => {
         assert.equal(prs[0].number, pull.number);
         assert.equal(pull.draft, false);
         assert.deepEqual(pull.labels.map((label) => label.name ?? label), ['drover']);
-        for (const said of [`Drover-Run: ${runId}`, 'What changed', '`answer.txt`', 'Why', 'It is 41.',
+        for (const said of [`Drover-Run: ${runId}`, 'What changed', '`answer.txt`', 'Why',
+            'It is 41.',
             'How it was verified', 'sh test.sh', 'What it cost', `drover task retry ${taskId}`])
             assert.ok(pull.body.includes(said), `${said} is not in\n${pull.body}`);
         const creations = hub.calls('POST', /\/pulls$/);
@@ -99,7 +100,8 @@ describe('a pull request at a forge', { concurrency: 2 }, () => {
         // Between the push and the creation.
         hub.fail({ method: 'POST', path: /\/pulls$/, wait: async () => {
             const [head] = drovers(repo);
-            opened ??= repo.openPull({ head, base: 'main', title: 'Mine', body: 'first', by: 'ann' });
+            opened ??= repo.openPull({ head, base: 'main', title: 'Mine', body: 'first',
+                by: 'ann' });
         } });
         const { prs } = await done(stage, 'acme/hand');
         assert.equal(repo.pulls.length, 1);
@@ -154,8 +156,9 @@ describe('the rate limit of a forge', { concurrency: 2 }, () => {
             assert.ok(core.remaining > 0, JSON.stringify(core));
             await server.untilTask(ids.taskId, 'completed');
             assert.equal(repo.pulls.length, 3);
-            const { body } = await server.request('GET', '/metrics');
-            assert.match(`${body}`, /drover_forge_calls_remaining\{host="127/);
+            const metrics = await fetch(`${server.url}/metrics`,
+                { headers: { authorization: `Bearer ${server.token}` } });
+            assert.match(await metrics.text(), /drover_forge_calls_remaining\{host="127/);
         });
 
     withHub('of the second kind stops calls for as long as it asks', {}, async (stage) => {
@@ -219,7 +222,8 @@ git ls-remote "$OTHER_URL" > other.txt 2>&1 && echo reached >> other.txt
         await server.startAgain();
         const other = hub.repo('acme/other', { files: { a: 'b\n' } });
         const repo = hub.repo('acme/agent', { files: { 'answer.txt': '41\n',
-            'test.sh': 'grep -qx 42 answer.txt\n' }, collaborators: { reader: 'read' } });
+            'test.sh': 'grep -qx 42 answer.txt\n' },
+            collaborators: { reader: 'read', 'drover-bot': 'write' } });
         const agent = AGENT + fixes;
         await onboard(stage, 'acme/agent', agent, { hook: false,
             credentials: { forge: 'HUB_TOKEN', agent: 'AGENT_TOKEN' },
@@ -230,9 +234,8 @@ git ls-remote "$OTHER_URL" > other.txt 2>&1 && echo reached >> other.txt
         assert.match(repo.file(branch, 'ls.txt'), /^[0-9a-f]{40}\trefs\/heads\/main/,
             repo.file(branch, 'ls.err'));
         assert.doesNotMatch(repo.file(branch, 'other.txt'), /reached/);
-        const body = JSON.stringify({ protocol: 'http', host: new URL(hub.url).host,
-            path: 'acme/agent.git' });
-        const late = await server.request('POST', `/v1/runs/${runId}/credential`, body);
+        const body = { protocol: 'http', host: new URL(hub.url).host, path: 'acme/agent.git' };
+        const late = await server.call('POST', `/v1/runs/${runId}/credential`, { body });
         assert.equal(late.status, 409); // The run has ended.
     });
 });

@@ -104,7 +104,7 @@ describe('hydration', { concurrency: 4 }, () => {
         assert.deepEqual(event, { runId, truncated: false, degraded: [], sources: ['system',
             'repository_rules', 'issue', 'comments', 'task', 'memory', 'attachments'] });
         assert.equal(tokenEstimate, Math.ceil(Buffer.byteLength(await promptOf(runId)) / 4));
-        assert.match(promptVersion, /^1-[0-9a-f]{12}$/);
+        assert.match(promptVersion, /^2-[0-9a-f]{12}$/);
         assert.equal(run.promptVersion, promptVersion);
         assert.equal(run.promptSha256, promptSha256);
         assertHistory(await server.events(runId));

@@ -130,6 +130,8 @@ describe('intake', { concurrency: 4 }, () => {
             (await desk.issue(repo, number)).state === 'closed');
         assert.equal((await desk.tasks(repo)).length, 1);
         assert.ok((await desk.prompt(taskId)).includes('## Issue #1 The answer is wrong'));
+        const { items } = await server.get(`/v1/runs/${task.latestRunId}/artifacts`);
+        assert.equal(items.find(({ kind }) => kind === 'issue').sha256, task.origin.issueSha256);
     });
 
     it('runs nothing that a stranger asks for', async () => {
@@ -258,6 +260,46 @@ describe('intake after kill -9', () => {
     });
 });
 
+// The server dies, or its call fails, where a comment is written and an issue is closed.
+const BIN = process.env.DROVER_FAULTS_BIN;
+describe('intake with a fault at', { concurrency: 3, skip: BIN ? false : 'no build with faults' },
+    () => {
+        for (const point of ['comment.write', 'comment.written', 'comment.close'])
+            for (const action of ['die', 'fail'])
+                withServer(`${point}: ${action}, makes one comment`,
+                    { bin: BIN, env: { DROVER_FAULT: `${point}:${action}:1` } }, async (own) => {
+                        const at = await new Desk(own).people();
+                        const repo = await at.repository();
+                        const alive = async () => {
+                            if (!own.isRunning()) {
+                                own.env = {};
+                                await own.startAgain();
+                            }
+                            return true;
+                        };
+                        const patient = (what, look) => until(what, async (note) =>
+                            (await alive()) && look(note).catch(() => false));
+                        await at.open('ann', repo, { labels: ['drover'] });
+                        const pr = await patient('a pull request', async () =>
+                            (await own.pullRequests(repo.name))[0]);
+                        await patient('its merge', async () => {
+                            const now = await own.get(`/v1/pull-requests/${pr.id}`);
+                            return now.status === 'merged' ||
+                                (await own.post(`/v1/pull-requests/${pr.id}/merge`), false);
+                        });
+                        await patient('the issue to be closed', async () =>
+                            (await at.issue(repo, 1)).state === 'closed');
+                        await patient('the last words', async () => {
+                            const own = (await at.issue(repo, 1)).comments
+                                .filter(({ body }) => body.includes('<!-- drover:'));
+                            assert.equal(own.length, 1);
+                            return /was merged/.test(own[0].body);
+                        });
+                        await alive();
+                        assert.equal((await at.tasks(repo)).length, 1);
+                    });
+    });
+
 describe('intake at GitHub', { concurrency: 4 }, () => {
     let both, numbers = 0;
     before(async () => (both = await startWithHub({ args: ['--workers', '2'] })));
@@ -365,5 +407,41 @@ describe('intake at GitHub', { concurrency: 4 }, () => {
             /### Linked issue #\d+ \(open, which this one waits for\) by ann\n\nRounding/);
         assert.ok(text.includes('ROUNDED down') && !text.includes('FOREIGN'), text);
         assert.match(text, new RegExp(`### Linked issue #${foreign.number} \\(open\\) by mallory`));
+    });
+});
+
+describe('intake at GitHub after kill -9', () => {
+    it('makes one task, one pull request and one comment', async () => {
+        const both = await startWithHub({ config: LONG_LEASES });
+        const { server: own } = both;
+        try {
+            const repo = await onboard(both, 'acme/killed', 'sleep 1\n' + fixes,
+                { intake: { labels: ['drover'] }, sync: { everyMs: 1000, recoverMs: 1000 } });
+            const issue = repo.repo.issue({ title: 'The answer is wrong', body: 'It says 41.',
+                by: 'mallory' });
+            await own.crash(); // The delivery may be lost with it.
+            await own.startAgain();
+            const row = async () => (await own.list('/v1/intake'))[0];
+            await until('a look', row);
+            issue.label('drover', 'ann');
+            for (let i = 0; i < 3; i++) {
+                await own.crash();
+                await own.startAgain();
+                await until('a look', row);
+            }
+            const { taskId } = await until('a task', async (note) => {
+                const seen = note(await row());
+                return seen?.taskId && seen;
+            });
+            await own.untilTask(taskId, 'completed');
+            const told = () => issue.comments.filter(({ user }) => user.login === BOT);
+            await until('the comment', (note) =>
+                /has opened a pull request/.test(note(told()[0]?.body ?? '')));
+            assert.equal(told().length, 1);
+            assert.equal(repo.repo.pulls.length, 1);
+            assert.equal((await own.list('/v1/tasks')).length, 1);
+        } finally {
+            await both.stop();
+        }
     });
 });

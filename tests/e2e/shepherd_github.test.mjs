@@ -46,6 +46,80 @@ const untilState = (runId, state) => untilPr(`the pull request to be ${state}`, 
 
 const types = async (runId) => (await world.server.events(runId)).map((event) => event.type);
 
+// CI red, repaired; a review, answered; the target moves, rebased; approved, merged.  between() is
+// called between any two of these.
+async function lead(name, between = async () => {}) {
+    const { server } = world;
+    const { repo } = await onboard(world, name, agent,
+        { shepherd: SHEPHERD, train: { use: 'off' }, ci: styleCi,
+            files: { ...FILES, 'other.txt': '1\n' } });
+    const { runId } = await server.submit(name);
+    const first = await untilPr('a first look', runId, (shepherd) => shepherd.head);
+    const pull = repo.pull(first.number);
+
+    // CI is red: classified, repaired on the same branch, verified, green.
+    const green = await untilPr('green checks', runId, (shepherd, pr) =>
+        shepherd.state === 'review' && pr.headCommit !== first.headCommit);
+    assert.equal(green.shepherd.attempts.repairs, 1);
+    assert.ok(green.shepherd.verified);
+    assert.equal(pull.headSha, green.headCommit);
+    await until('it to be no draft', () => !pull.draft);
+    const failed = (await server.events(runId))
+        .find((event) => event.type === 'agent.pr.check.failed').data;
+    assert.equal(failed.cause, 'patch');
+    assert.match(failed.line, /style.txt must say good/);
+    assert.equal(git(repo.bare.dir, 'log', '-1', '--format=%P', pull.headSha),
+        first.headCommit);
+
+    await between();
+    // An approval of the old head would not count; a review asks for something.
+    pull.review({ by: 'ann', state: 'CHANGES_REQUESTED', body: '',
+        comments: [{ path: 'answer.txt', line: 1, body: 'Give it a name.' }] });
+    const fixed = await untilPr('what was asked for', runId, (shepherd, pr) =>
+        shepherd.attempts.repairs === 2 && pr.headCommit !== green.headCommit);
+    await until('an answer', () => pull.threads[0].resolved);
+    const said = pull.threads[0].comments.at(-1);
+    assert.equal(said.user.login, BOT);
+    assert.match(said.body, /it has a name now/);
+    assert.equal(repo.file(pull.headSha, 'named.txt').trim(), 'constant');
+
+    await between();
+    // The target moves, and the repository wants pull requests up to date.
+    repo.protect('main', { checks: ['build'], strict: true });
+    repo.commit('main', { 'other.txt': '2\n' }, { by: 'rob' });
+    const rebased = await untilPr('a rebase', runId, (shepherd, pr) =>
+        shepherd.attempts.rebases === 1 && pr.headCommit !== fixed.headCommit &&
+        shepherd.state === 'review');
+    assert.ok(rebased.shepherd.verified);
+    assert.equal(repo.file(pull.headSha, 'other.txt').trim(), '2');
+    assert.equal(git(repo.bare.dir, 'merge-base', 'main', pull.headSha),
+        repo.head('main'));
+
+    await between();
+    // An approval of this very head: merged.
+    pull.review({ by: 'ann', state: 'APPROVED' });
+    const merged = await untilState(runId, 'merged');
+    assert.ok(pull.merged);
+    assert.equal(merged.status, 'merged');
+    assert.equal(repo.pulls.length, 1);
+    assert.equal(repo.file('main', 'answer.txt').trim(), '42');
+    const log = await types(runId);
+    for (const type of ['agent.pr.repair.started', 'agent.pr.repair.ended',
+        'agent.pr.rebased', 'agent.pr.head.changed', 'agent.pr.merged'])
+        assert.ok(log.includes(type), type);
+
+    await between();
+    // What was corrected is proposed as a rule, and used when a person agrees.
+    const rule = (await server.list(`/v1/approvals?status=pending&runId=${runId}`))
+        .find(({ kind }) => kind === 'rule');
+    assert.match(rule.summary, /Give it a name/);
+    await callDrover(server, ['approve', rule.id]);
+    const memories = await server.list(
+        `/v1/memories?repository=${encodeURIComponent(name)}`);
+    assert.ok(memories.some(({ outcome, summary }) =>
+        outcome === 'rule' && /Give it a name/.test(summary)));
+}
+
 describe('the shepherd at GitHub', { concurrency: 2 }, () => {
     before(async () => {
         world = await startWithHub({ args: ['--workers', '4'], hub: { lazyMergeable: false } });
@@ -53,73 +127,7 @@ describe('the shepherd at GitHub', { concurrency: 2 }, () => {
     after(() => world.stop());
 
     it('leads a pull request through red checks, a review and a moved base to its merge',
-        async () => {
-            const { server } = world;
-            const { name, repo } = await onboard(world, 'acme/whole', agent,
-                { shepherd: SHEPHERD, train: { use: 'off' }, ci: styleCi,
-                    files: { ...FILES, 'other.txt': '1\n' } });
-            const { runId } = await server.submit(name);
-            const first = await untilPr('a first look', runId, (shepherd) => shepherd.head);
-            const pull = repo.pull(first.number);
-
-            // CI is red: classified, repaired on the same branch, verified, green.
-            const green = await untilPr('green checks', runId, (shepherd, pr) =>
-                shepherd.state === 'review' && pr.headCommit !== first.headCommit);
-            assert.equal(green.shepherd.attempts.repairs, 1);
-            assert.ok(green.shepherd.verified);
-            assert.equal(pull.headSha, green.headCommit);
-            await until('it to be no draft', () => !pull.draft);
-            const failed = (await server.events(runId))
-                .find((event) => event.type === 'agent.pr.check.failed').data;
-            assert.equal(failed.cause, 'patch');
-            assert.match(failed.line, /style.txt must say good/);
-            assert.equal(git(repo.bare.dir, 'log', '-1', '--format=%P', pull.headSha),
-                first.headCommit);
-
-            // An approval of the old head would not count; a review asks for something.
-            pull.review({ by: 'ann', state: 'CHANGES_REQUESTED', body: '',
-                comments: [{ path: 'answer.txt', line: 1, body: 'Give it a name.' }] });
-            const fixed = await untilPr('what was asked for', runId, (shepherd, pr) =>
-                shepherd.attempts.repairs === 2 && pr.headCommit !== green.headCommit);
-            await until('an answer', () => pull.threads[0].resolved);
-            const said = pull.threads[0].comments.at(-1);
-            assert.equal(said.user.login, BOT);
-            assert.match(said.body, /it has a name now/);
-            assert.equal(repo.file(pull.headSha, 'named.txt').trim(), 'constant');
-
-            // The target moves, and the repository wants pull requests up to date.
-            repo.protect('main', { checks: ['build'], strict: true });
-            repo.commit('main', { 'other.txt': '2\n' }, { by: 'rob' });
-            const rebased = await untilPr('a rebase', runId, (shepherd, pr) =>
-                shepherd.attempts.rebases === 1 && pr.headCommit !== fixed.headCommit &&
-                shepherd.state === 'review');
-            assert.ok(rebased.shepherd.verified);
-            assert.equal(repo.file(pull.headSha, 'other.txt').trim(), '2');
-            assert.equal(git(repo.bare.dir, 'merge-base', 'main', pull.headSha),
-                repo.head('main'));
-
-            // An approval of this very head: merged.
-            pull.review({ by: 'ann', state: 'APPROVED' });
-            const merged = await untilState(runId, 'merged');
-            assert.ok(pull.merged);
-            assert.equal(merged.status, 'merged');
-            assert.equal(repo.pulls.length, 1);
-            assert.equal(repo.file('main', 'answer.txt').trim(), '42');
-            const log = await types(runId);
-            for (const type of ['agent.pr.repair.started', 'agent.pr.repair.ended',
-                'agent.pr.rebased', 'agent.pr.head.changed', 'agent.pr.merged'])
-                assert.ok(log.includes(type), type);
-
-            // What was corrected is proposed as a rule, and used when a person agrees.
-            const rule = (await server.list(`/v1/approvals?status=pending&runId=${runId}`))
-                .find(({ kind }) => kind === 'rule');
-            assert.match(rule.summary, /Give it a name/);
-            await callDrover(server, ['approve', rule.id]);
-            const memories = await server.list(
-                `/v1/memories?repository=${encodeURIComponent(name)}`);
-            assert.ok(memories.some(({ outcome, summary }) =>
-                outcome === 'rule' && /Give it a name/.test(summary)));
-        });
+        () => lead('acme/whole'));
 
     it('runs a flaky check again, and repairs nothing', async () => {
         const { name, repo } = await onboard(world, 'acme/flaky', agent.replace('bad', 'good'),
@@ -170,5 +178,24 @@ describe('the shepherd at GitHub', { concurrency: 2 }, () => {
             (await server.list(`/v1/approvals?status=pending&runId=${runId}`))[0]);
         assert.equal(asked.kind, 'shepherd');
         assert.match(asked.question, /no patch can mend/);
+    });
+});
+
+describe('the shepherd at GitHub, with a server that is killed', () => {
+    before(async () => {
+        world = await startWithHub({ args: ['--workers', '4'], hub: { lazyMergeable: false } });
+    });
+    after(() => world.stop());
+
+    it('does everything once', async () => {
+        await lead('acme/killed', async () => {
+            await world.server.crash();
+            await world.server.start();
+        });
+        const repo = world.hub.repo('acme/killed');
+        const answers = repo.pulls[0].threads[0].comments
+            .filter(({ user }) => user.login === BOT);
+        assert.equal(answers.length, 1);
+        assert.equal(repo.branches().filter(({ name }) => name.startsWith('drover/')).length, 1);
     });
 });

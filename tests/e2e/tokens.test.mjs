@@ -45,6 +45,8 @@ const TABLE = [
     ['POST', '/v1/issues/1/comments', 'operator'],
     ['POST', '/v1/issues/1/close', 'operator'],
     ['POST', '/v1/issues/1/reopen', 'operator'],
+    ['POST', '/v1/issues/1/labels', 'operator'],
+    ['GET', '/v1/intake', 'viewer operator'],
     ['GET', '/v1/memories', 'viewer operator'],
     ['DELETE', `/v1/memories/${NOBODY}`, 'operator'],
     ['GET', '/v1/notifications', 'operator'],

@@ -4,12 +4,14 @@
 // A pull request adds parts/NAME.  The check of the train wants no part whose name begins with bad,
 // which the checks of runs do not look for: it is bad only where it lands.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { callDrover } from './lib/cli.mjs';
+import { startWorld } from './lib/forge_kinds.mjs';
 import { commitTo, done, git, waits } from './lib/git.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { Server, start } from './lib/server.mjs';
@@ -299,6 +301,118 @@ describe('a train', { concurrency: false }, () => {
         assert.match(text, /^agent_train_cars 0$/m);
     });
 });
+
+// The same over HTTP, with a token, at forges that are servers.
+describe('a train at a hosted forge', { concurrency: 1 }, () => {
+    for (const [kind, land] of [['github', 'push'], ['github', 'api'], ['gitlab', 'push'],
+        ['gitea', 'push']]) {
+        it(`of ${kind} lands by ${land}, and the forge shows it merged`, async () => {
+            const world = await startWorld(kind);
+            const server = await start({ args: ['--workers', '4'],
+                env: { FORGE_TOKEN: world.token } });
+            try {
+                await server.configure('acme/billing', {
+                    url: world.url, forge: kind, api: world.api,
+                    credentials: { forge: 'FORGE_TOKEN' },
+                    agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
+                    policy: { approval: 'never' },
+                    train: { land, checks: [{ ...CHECK, command: '[ ! -e parts/bad ]' }] },
+                });
+                const track = new Track(server, 'acme/billing');
+                const pulls = await track.pulls('part a', 'part bad', 'part c');
+                for (const pr of pulls) await track.add(pr);
+                const train = await track.untilEnded(pulls);
+                assert.deepEqual(train.ended.map(({ number, state }) => [number, state]).sort(),
+                    pulls.map(({ number }, i) =>
+                        [number, i === 1 ? 'rejected' : 'landed']).sort());
+                assert.equal(train.rounds, 1);
+                const files = await filesOf(world);
+                assert.ok(files.includes('parts/a') && files.includes('parts/c'), `${files}`);
+                assert.ok(!files.includes('parts/bad'));
+                if (kind === 'github')
+                    await until('GitHub to show them merged', () => world.pulls()
+                        .filter(({ merged }) => merged).length === 2);
+            } finally {
+                await server.discard();
+                await world.stop();
+            }
+        });
+    }
+});
+
+describe('a merge that is left to GitHub', { concurrency: 1 }, () => {
+    for (const [use, rules] of [['auto', {}], ['queue', { queue: true }]]) {
+        it(`by ${use} is asked for there, and made ready for it`, async () => {
+            const world = await startWorld('github');
+            const server = await start({ args: ['--workers', '2'],
+                env: { FORGE_TOKEN: world.token } });
+            try {
+                world.repo.protect('main', { checks: ['ci'], ...rules });
+                await server.configure('acme/billing', {
+                    url: world.url, forge: 'github', api: world.api,
+                    credentials: { forge: 'FORGE_TOKEN' },
+                    agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
+                    policy: { approval: 'never' },
+                    train: { use },
+                });
+                const track = new Track(server, 'acme/billing');
+                const [pr] = await track.pulls('part a');
+                await track.add(pr);
+                const [{ id }] = await server.list('/v1/jobs?queue=drover.train&limit=1');
+                const job = await until('the job to end', async (note) => {
+                    const now = note(await server.get(`/v1/jobs/${id}`));
+                    return now.state === 'succeeded' ? now : null;
+                });
+                assert.equal(job.result.outcome, 'handed', JSON.stringify(job.result));
+                const [pull] = world.pulls();
+                assert.deepEqual([pull.draft, pull.merged], [false, false]);
+            } finally {
+                await server.discard();
+                await world.stop();
+            }
+        });
+    }
+
+    it('is asked for by what the train says when it may not push', async () => {
+        const world = await startWorld('github');
+        const server = await start({ args: ['--workers', '2'], env: { FORGE_TOKEN: world.token } });
+        try {
+            world.repo.protect('main', { push: false });
+            await server.configure('acme/billing', {
+                url: world.url, forge: 'github', api: world.api,
+                credentials: { forge: 'FORGE_TOKEN' },
+                agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
+                policy: { approval: 'never' },
+                train: { checks: [] },
+            });
+            const track = new Track(server, 'acme/billing');
+            const [pr] = await track.pulls('part a');
+            await track.add(pr);
+            const train = await until('the train to stall', async (note) => {
+                const now = note(await track.look());
+                return now.state === 'stalled' ? now : null;
+            });
+            assert.match(train.errorMessage, /set train\.land to api/);
+            assert.equal(train.cars[0].state, 'waiting');
+        } finally {
+            await server.discard();
+            await world.stop();
+        }
+    });
+});
+
+// What main of the forge's repository has.  The forge is in this process: git must not block it.
+async function filesOf(world) {
+    const dir = mkdtempSync(join(tmpdir(), 'e2e-hosted-'));
+    try {
+        const url = world.url.replace('://', `://oauth2:${world.token}@`);
+        await promisify(execFile)('git',
+            ['clone', '--quiet', '--branch', 'main', url, join(dir, 'tree')]);
+        return git(join(dir, 'tree'), 'ls-files').split('\n');
+    } finally {
+        rmSync(dir, { recursive: true, force: true });
+    }
+}
 
 // Where the landing is cut off: before and after its push, and round its report and its commit.
 const STRIKES = [

@@ -14,6 +14,7 @@
 #include "core/event_types.h"
 #include "store/artifacts.h"
 #include <inttypes.h>
+#include <string.h>
 
 enum { ORIGIN_BYTES_MAX = 32 * 1024 };
 
@@ -49,6 +50,7 @@ struct reading {
     struct issue_view view;
     struct intake_row row;
     bool is_new;
+    struct str origin; /* Of the task that there was before; or empty. */
     struct issue_decision decision;
 };
 
@@ -96,6 +98,7 @@ static enum rc load_known(struct context *ctx, struct reading *reading, struct i
     }
     if (row->state == ISSUE_ACTIVE && task_is_terminal(task.status))
         row->state = ISSUE_DONE;
+    reading->origin = task.origin;
     *known = (struct issue_known){
         .there = !reading->is_new,
         .state = row->state,
@@ -319,17 +322,33 @@ static bool is_repeated(const struct reading *reading)
            text_same(row->reason, reading->decision.reason) && reading->decision.denied == 0;
 }
 
+/* What was read before is of no use any more, unless it is what a task was made of. */
+static enum rc drop_view(struct context *ctx, const struct reading *reading)
+{
+    const struct artifact_source source = {ctx->store, ctx->db};
+    const char *old = reading->row.view_sha256;
+    if (old == NULL || text_same(old, reading->view_sha256) ||
+        (reading->origin.len > 0 &&
+         memmem(reading->origin.at, reading->origin.len, old, strlen(old)) != NULL))
+        return RC_OK;
+    return artifact_drop(&source, old, ctx->err);
+}
+
 static enum rc save(struct context *ctx, struct reading *reading)
 {
     const struct issue_decision *decision = &reading->decision;
     struct intake_row *row = &reading->row;
+    enum rc rc = drop_view(ctx, reading);
+    if (rc != RC_OK)
+        return rc;
     row->last_comment_id = decision->last_comment_id;
     row->changed |= decision->changed && decision->what != ISSUE_SUBMIT;
     row->text_sha256 = arena_strdup(ctx->arena, decision->text_sha256);
     row->text_us = decision->text_us;
     row->view_sha256 = reading->view_sha256;
     row->looked_us = row->updated_us = ctx->now_us;
-    enum rc rc = reading->is_new ? intake_insert(ctx->db, row, ctx->err) : RC_OK;
+    if (reading->is_new)
+        rc = intake_insert(ctx->db, row, ctx->err);
     /* Saves the row as well. */
     return rc == RC_OK ? intake_tell(ctx, reading->repository, row, decision->what == ISSUE_HELP)
                        : rc;

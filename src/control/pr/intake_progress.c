@@ -5,6 +5,7 @@
 #include "core/pr/intake_text.h"
 #include "store/pull_requests.h"
 #include "store/questions.h"
+#include "store/shepherds.h"
 #include "store/timers.h"
 #include <inttypes.h>
 
@@ -25,6 +26,18 @@ static enum rc add_question(struct context *ctx, const struct run_row *run,
     return rc;
 }
 
+/* What CI and reviewers say, as far as drover follows the pull request. */
+static enum rc add_shepherd(struct context *ctx, const struct id *pull_request_id,
+                            struct issue_progress *progress)
+{
+    struct shepherd_row row;
+    enum rc rc = shepherds_get(ctx->db, pull_request_id, ctx->arena, &row, ctx->err);
+    if (rc == RC_OK && row.reason != NULL)
+        progress->pr_news = arena_printf(ctx->arena, "%s: %s", shepherd_state_name(row.state),
+                                         row.reason);
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
 static enum rc add_pull_request(struct context *ctx, const struct run_row *run,
                                 struct issue_progress *progress)
 {
@@ -37,7 +50,7 @@ static enum rc add_pull_request(struct context *ctx, const struct run_row *run,
     progress->pr_number = pr.number;
     progress->pr_url = pr.url;
     progress->pr_state = pr.draft && text_same(pr.status, "open") ? "draft" : pr.status;
-    return RC_OK;
+    return text_same(pr.status, "open") ? add_shepherd(ctx, &pr.id, progress) : RC_OK;
 }
 
 /* The step that its status stands for; NULL: it waits or has ended. */
@@ -139,11 +152,12 @@ enum rc intake_tell(struct context *ctx, const struct repository_row *repository
 static bool is_progress(const char *type)
 {
     static const char *const types[] = {
-        EV_RUN_QUEUED,        EV_RUN_STATUS_CHANGED, EV_TASK_DEFERRED,  EV_TASK_COMPLETED,
-        EV_TASK_FAILED,       EV_TASK_CANCELLED,     EV_TASK_TIMED_OUT, EV_PR_CREATED,
-        EV_PR_MERGED,         EV_PR_CLOSED,          EV_QUESTION_ASKED, EV_QUESTION_ANSWERED,
-        EV_QUESTION_EXPIRED,  EV_APPROVAL_REQUESTED, EV_COST_RECORDED,  EV_APPROVAL_APPROVED,
-        EV_APPROVAL_REJECTED,
+        EV_RUN_QUEUED,        EV_RUN_STATUS_CHANGED, EV_TASK_DEFERRED,   EV_TASK_COMPLETED,
+        EV_TASK_FAILED,       EV_TASK_CANCELLED,     EV_TASK_TIMED_OUT,  EV_PR_CREATED,
+        EV_PR_MERGED,         EV_PR_CLOSED,          EV_QUESTION_ASKED,  EV_QUESTION_ANSWERED,
+        EV_QUESTION_EXPIRED,  EV_APPROVAL_REQUESTED, EV_COST_RECORDED,   EV_APPROVAL_APPROVED,
+        EV_APPROVAL_REJECTED, EV_PR_STATE_CHANGED,   EV_PR_CHECK_FAILED, EV_PR_REPAIR_STARTED,
+        EV_PR_REPAIR_ENDED,   EV_PR_REBASED,         EV_PR_HEAD_CHANGED,
     };
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (text_same(types[i], type))

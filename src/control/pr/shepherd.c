@@ -179,6 +179,9 @@ enum rc shepherd_train_ended(struct context *ctx, const struct id *pull_request_
         it.row.conflict_head = head;
         it.row.fault = outcome->detail;
     }
-    rc = shepherding_look_in(ctx, &it, 0);
+    if (outcome->end == TRAIN_REJECTED && head != NULL)
+        rc = shepherd_take_fault(ctx, &it);
+    if (rc == RC_OK)
+        rc = shepherding_look_in(ctx, &it, 0);
     return rc == RC_OK ? shepherding_save(ctx, &it) : rc;
 }

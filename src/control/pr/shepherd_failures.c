@@ -9,9 +9,11 @@
 #include "control/pr/shepherd_flow.h"
 #include "core/event_types.h"
 #include "core/pr/ci_failure.h"
+#include "core/text/prose.h"
 #include <string.h>
 
-enum { FAILURES_BYTES_MAX = 16 * 1024, FAILURES_MAX = 10 };
+enum { FAILURES_BYTES_MAX = 16 * 1024, FAILURES_MAX = 10, LINE_BYTES_MAX = 300 };
+#define OWN_CHECK "drover"
 
 /* The row of a fingerprint; *ret_known: there was one. */
 static enum rc load(struct context *ctx, const struct shepherding *it, const char *fingerprint,
@@ -91,6 +93,29 @@ enum rc shepherd_take_failures(struct context *ctx, struct shepherding *it,
     it->row.failed_head = it->row.head;
     it->row.failures = str_of(js_text(failures, ctx->arena));
     return RC_OK;
+}
+
+enum rc shepherd_take_fault(struct context *ctx, struct shepherding *it)
+{
+    CLEANUP(buf_release) struct buf buf = {0};
+    CLEANUP(js_freep) struct js *failures = NULL;
+    char fingerprint[SHA256_TEXT_BYTES];
+    if (it->row.fault == NULL)
+        return RC_OK;
+    ci_fingerprint(OWN_CHECK, str_of(it->row.fault), ctx->arena, fingerprint);
+    buf_init(&buf, FAILURES_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '[');
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "check", OWN_CHECK);
+    jw_kstr(&jw, "cause", ci_cause_name(CI_PATCH));
+    jw_kstr(&jw, "why", "its checks fail on a clean checkout");
+    jw_kstr(&jw, "fingerprint", fingerprint);
+    jw_kstr(&jw, "line", prose_line(ctx->arena, it->row.fault, LINE_BYTES_MAX));
+    jw_end(&jw, '}');
+    jw_end(&jw, ']');
+    enum rc rc = js_parse(buf_text(&buf), buf.len, &failures, ctx->err);
+    return rc == RC_OK ? shepherd_take_failures(ctx, it, failures) : rc;
 }
 
 /* Changes every row of the failures that the pull request has. */

@@ -64,6 +64,8 @@ MUST_USE enum rc shepherd_ended(struct context *ctx, struct shepherding *it, con
 /* What the look has found out about red checks, against what the store knows. */
 MUST_USE enum rc shepherd_take_failures(struct context *ctx, struct shepherding *it,
                                         const struct js *failures);
+/* The same for `fault`: what drover's own checks say of this head. */
+MUST_USE enum rc shepherd_take_fault(struct context *ctx, struct shepherding *it);
 /* Checks are green: what was red is cured. */
 MUST_USE enum rc shepherd_note_cure(struct context *ctx, struct shepherding *it);
 /* A repair for them begins; a person has said that they may be repaired once more. */

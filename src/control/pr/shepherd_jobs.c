@@ -15,8 +15,10 @@
 #include <string.h>
 
 enum { MORE_BYTES_MAX = 96 * 1024, VIEW_BYTES_MAX = 4 * 1024 * 1024 };
-#define RETRY_US  (5 * US_PER_MINUTE) /* A job was given up: dead letters say why. */
-#define SECOND_US US_PER_SECOND
+/* A job was given up, dead letters say why: as long again as nothing was seen, within these. */
+#define RETRY_US      (5 * US_PER_MINUTE)
+#define RETRY_MOST_US (2 * US_PER_HOUR)
+#define SECOND_US     US_PER_SECOND
 
 bool shepherd_job_is(const struct job_row *job)
 {
@@ -260,11 +262,27 @@ static bool has_done(const struct js *result, enum shepherd_act act)
     return false;
 }
 
+/* Why the forge did not merge it: told with the question that follows. */
+static void note_refusal(struct context *ctx, struct shepherding *it, const struct js *result)
+{
+    const struct js *refused = js_get(result, "refused");
+    for (size_t i = 0; i < js_count(refused); i++) {
+        const char *act = js_get_str(js_at(refused, i), "act", "");
+        bool merges = strcmp(act, shepherd_act_name(ACT_MERGE)) == 0 ||
+                      strcmp(act, shepherd_act_name(ACT_AUTO_MERGE)) == 0 ||
+                      strcmp(act, shepherd_act_name(ACT_ENQUEUE)) == 0;
+        if (merges)
+            it->row.fault = arena_strdup(ctx->arena,
+                                         js_get_str(js_at(refused, i), "message", NULL));
+    }
+}
+
 static enum rc attended(struct context *ctx, struct shepherding *it, const struct js *result)
 {
     const char *commit = js_get_str(result, "mergeCommit", NULL);
     const char *head = js_get_str(result, "head", it->row.head);
     it->row.job_id = (struct id){0};
+    note_refusal(ctx, it, result);
     if (has_done(result, ACT_CERTIFICATE))
         it->row.shown_head = arena_strdup(ctx->arena, head);
     if (has_done(result, ACT_ANSWER))
@@ -319,6 +337,8 @@ static enum rc rebased(struct context *ctx, struct shepherding *it, const struct
         rc = read_fault(ctx, it, js_get_str(result, "feedbackSha256", NULL));
         if (rc == RC_OK)
             rc = take_certificate(ctx, it, result, false);
+        if (rc == RC_OK)
+            rc = shepherd_take_fault(ctx, it);
     } else if (strcmp(outcome, "conflict") == 0 || strcmp(outcome, "failed") == 0) {
         it->row.stuck_head = head;
         it->row.stuck_base = arena_strdup(ctx->arena, js_get_str(result, "target", NULL));
@@ -351,7 +371,7 @@ static enum rc load_owner(struct context *ctx, const struct job_row *job, struct
         return rc;
     const char *text = js_get_str(js_get(payload, "shepherd"), "pullRequestId", "");
     if (!id_parse(text, &id))
-        return err_set(ctx->err, RC_CORRUPT, "PAYLOAD_CORRUPT", "job %s names no pull request",
+        return err_set(ctx->err, RC_CORRUPT, "RUN_MISSING", "job %s names no pull request",
                        job->id.text);
     rc = shepherding_load(ctx, &id, it);
     if (rc != RC_OK)
@@ -397,6 +417,8 @@ enum rc shepherd_job_gone(struct context *ctx, const struct job_row *job)
         it.row.work = NULL;
     else
         it.row.job_id = (struct id){0};
-    rc = shepherding_look_in(ctx, &it, RETRY_US);
+    int64_t blind_us = ctx->now_us - (it.row.looked_us > 0 ? it.row.looked_us : it.row.created_us);
+    int64_t delay_us = blind_us < RETRY_MOST_US ? blind_us : RETRY_MOST_US;
+    rc = shepherding_look_in(ctx, &it, delay_us > RETRY_US ? delay_us : RETRY_US);
     return rc == RC_OK ? shepherding_save(ctx, &it) : rc;
 }

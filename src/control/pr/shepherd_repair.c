@@ -15,9 +15,11 @@
 #include "store/patches.h"
 #include "store/runs.h"
 #include "store/tasks.h"
+#include <assert.h>
 #include <string.h>
 
-enum { THREADS_BYTES_MAX = 128 * 1024 };
+/* All of their texts escaped. */
+enum { THREADS_BYTES_MAX = REPAIR_THREADS_MAX * 8 * (REPAIR_COMMENT_MAX + REPAIR_ANSWER_MAX) };
 
 /* ---- beginning ---- */
 
@@ -32,9 +34,7 @@ static enum rc collect_threads(struct context *ctx, struct shepherding *it,
     request->thread_count = repair_threads(it->view, it->row.reviewed_us, ctx->arena, &threads);
     request->threads = threads;
     repair_threads_write(&jw, threads, request->thread_count);
-    if (buf.overflow)
-        return err_set(ctx->err, RC_TOO_LARGE, "REVIEW_TOO_LARGE",
-                       "the review has more than %d bytes", THREADS_BYTES_MAX);
+    assert(!buf.overflow);
     it->row.threads = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
     it->row.reviewing_us = review_last_us(it->view, it->row.reviewed_us);
     return RC_OK;
@@ -148,7 +148,7 @@ static enum rc take_answers(struct context *ctx, struct shepherding *it, const s
     CLEANUP(buf_release) struct buf buf;
     struct repair_thread *threads;
     struct patch_row patch = {0};
-    buf_init(&buf, THREADS_BYTES_MAX * 2);
+    buf_init(&buf, THREADS_BYTES_MAX);
     struct jw jw = jw_to(&buf);
     enum rc rc = js_parse(it->row.threads.at, it->row.threads.len, &tree, ctx->err);
     if (rc == RC_OK && !id_is_none(&run->patch_id))
@@ -221,7 +221,8 @@ enum rc shepherd_pushes(struct context *ctx, const struct shepherding *it, bool 
     struct job_row job;
     int64_t cost;
     *ret_may = false;
-    if (it->row.work == NULL || !text_same(it->row.work_head, it->row.head))
+    if (it->row.work == NULL || text_same(it->row.work, "verify") ||
+        !text_same(it->row.work_head, it->row.head))
         return RC_OK;
     if (text_same(it->row.work, "repair")) {
         enum rc rc = sum_runs(ctx, &it->row.work_id, &run, &cost);

@@ -72,7 +72,7 @@ MUST_USE enum rc flow_config(struct context *ctx, struct flow *flow,
 MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
 
 /* One line that names the task to people: as task_title, but a task that intake has made of an
-   issue has the title of that. */
+   issue has the title of that, which may be a stranger's: not for prompts. */
 const char *flow_title(const struct task_row *task, struct arena *arena);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */

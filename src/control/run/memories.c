@@ -106,7 +106,8 @@ static const char *write_summary(struct context *ctx, const struct flow *flow,
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SCRATCH_BYTES);
-    add_line(ctx, &text, "Task", flow_title(&flow->task, ctx->arena), TITLE_MAX);
+    add_line(ctx, &text, "Task",
+             task_title(flow->task.description, flow->task.issue_number, ctx->arena), TITLE_MAX);
     add_outcome(ctx, &text, &flow->run, deeds);
     add_failures(ctx, &text, deeds);
     const char *said = deeds->patch_count > 0 ? deeds->patches[deeds->patch_count - 1].summary

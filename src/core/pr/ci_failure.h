@@ -2,8 +2,8 @@
  * ci_failure.h - why a check at a forge failed: its cause, a fingerprint, and a summary of its log.
  *
  * The cause decides what a failure may cost: a rerun, a repair, or a person's time.  The
- * fingerprint is the same for the same failure at another time, on another machine and at another commit, so
- * that it is paid for once.
+ * fingerprint is the same for the same failure at another time, on another machine and at another
+ * commit, so that it is paid for once.
  */
 #ifndef CORE_PR_CI_FAILURE_H
 #define CORE_PR_CI_FAILURE_H

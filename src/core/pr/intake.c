@@ -131,10 +131,22 @@ enum issue_command issue_command_find(const char *body, struct arena *arena,
     return COMMAND_NONE;
 }
 
+/* On a line of its own: a quote of drover's comment is not drover's. */
+static bool is_own(const char *body)
+{
+    struct str rest = str_of(body), line;
+    size_t len = strlen(INTAKE_MARK);
+    while (str_take_line(&rest, &line)) {
+        if (line.len >= len && memcmp(line.at, INTAKE_MARK, len) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool intake_skips(const struct issue_comment_view *comment)
 {
     struct str rest = str_of(comment->body), line, words;
-    if (strstr(comment->body, INTAKE_MARK) != NULL)
+    if (is_own(comment->body))
         return true;
     while (str_take_line(&rest, &line)) {
         struct str left = line;
@@ -241,8 +253,7 @@ static enum issue_command take_commands(const struct question *question,
         if (comment->id > question->decision->last_comment_id)
             question->decision->last_comment_id = comment->id;
         if (!question->rules->commands || comment->id <= question->known->last_comment_id ||
-            comment->created_us < question->known->since_us ||
-            strstr(comment->body, INTAKE_MARK) != NULL)
+            comment->created_us < question->known->since_us || is_own(comment->body))
             continue;
         enum issue_command command = issue_command_find(comment->body, question->arena, &argument);
         if (command == COMMAND_NONE)

@@ -88,6 +88,7 @@ static void write_links(struct jw *jw, const struct issue_view *view)
 void issue_view_write(struct jw *jw, const struct issue_view *view)
 {
     jw_begin(jw, '{');
+    jw_optstr(jw, "repositoryId", view->repository_id);
     jw_kint(jw, "number", view->number);
     jw_kstr(jw, "title", view->title);
     jw_kstr(jw, "body", view->body);
@@ -202,6 +203,7 @@ enum rc issue_view_decode(const struct js *document, struct arena *arena,
                           struct issue_view *ret_view, struct err *err)
 {
     struct issue_view view = {
+        .repository_id = arena_strdup(arena, js_get_str(document, "repositoryId", NULL)),
         .number = js_get_int(document, "number", 0),
         .title = read_text(document, "title", arena),
         .body = read_text(document, "body", arena),

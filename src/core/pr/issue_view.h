@@ -62,6 +62,7 @@ struct issue_link {
 };
 
 struct issue_view {
+    const char *repository_id; /* So that no two repositories have the same text; or NULL. */
     int64_t number;
     const char *title, *body;
     bool open;

@@ -11,8 +11,8 @@
  *   every state that is not final: closed, when the forge says so
  *
  * A state of the upper line leads to the next one, to each of the lower line, and back to open: a
- * new head, or what was there is there no more.  A state of the lower line leads to open, from where
- * the pull request takes the upper line again, and to blocked when a budget is used up.
+ * new head, or what was there is there no more.  A state of the lower line leads to open, from
+ * where the pull request takes the upper line again, and to blocked when a budget is used up.
  */
 #include "core/pr/shepherd.h"
 #include "base/str.h"

@@ -4,7 +4,8 @@
  *   open -> checks -> review -> mergeable -> merging -> merged
  *
  * and from each of these but the last: failing, changes_requested, conflicting, stale, blocked,
- * from which it returns to open; and closed.  The diagram and the table of moves stand in shepherd.c.
+ * from which it returns to open; and closed.  The diagram and the table of moves stand in
+ * shepherd.c.
  *
  * The forge is the truth: a look at it gives facts (shepherd_facts.h), and the facts say where the
  * pull request belongs.  So a look that is lost, late or repeated does no harm.

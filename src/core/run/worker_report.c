@@ -12,8 +12,8 @@ enum { ARTIFACTS_MAX = 64 };
    What the result of every step may have; the rest is in the row of the step. */
 
 static const char *const artifact_kinds[] = {
-    "prompt", "plan",        "patch",    "redacted_patch", "given_patch",  "agent_log",
-    "report", "certificate", "feedback", "attachment",     "judge_report", NULL};
+    "prompt",      "plan",     "patch",      "redacted_patch", "given_patch", "agent_log", "report",
+    "certificate", "feedback", "attachment", "judge_report",   "issue",       NULL};
 
 static const struct report_field artifact_fields[] = {
     {"kind", KIND_CHOICE, REQUIRED, .choices = artifact_kinds},

@@ -22,7 +22,7 @@ static enum rc store_view(struct step *step, const struct issue_view *view, cons
 
 enum rc step_issue(struct step *step, struct err *err)
 {
-    struct issue_view view;
+    struct issue_view view = {.number = 0};
     const char *sha256 = NULL;
     struct issue_wanted wanted = {.number = js_get_int(step->input.payload, "number", 0),
                                   .acts = true};
@@ -31,6 +31,7 @@ enum rc step_issue(struct step *step, struct err *err)
         return rc;
     rc = issue_reading(step, &wanted, &view, err);
     bool gone = rc == RC_NOT_FOUND && text_same(err->code, "ISSUE_NOT_FOUND");
+    view.repository_id = js_get_str(step->input.payload, "repositoryId", NULL);
     if (rc == RC_OK)
         rc = store_view(step, &view, &sha256, err);
     if (rc != RC_OK && !gone)

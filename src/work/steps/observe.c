@@ -162,7 +162,7 @@ static enum rc examine(struct observing *observing, const struct check_view *che
                          list_has(js_get(observing->told, "passed"), NULL, check->name),
     };
     *ret = ci_failure_classify(&evidence, observing->step->arena);
-    if (ret->cause != CI_BASE || log.len == 0)
+    if (ret->cause != CI_BASE || base == NULL || log.len == 0)
         return RC_OK;
     rc = differs_on_base(observing, base, ret->fingerprint, &evidence.base_differs, err);
     if (rc == RC_OK && evidence.base_differs)

@@ -205,6 +205,15 @@ static bool has_commit(struct hauling *hauling, const char *commit)
     return git_run(&git, &ask, NULL) == RC_OK;
 }
 
+/* A git that cannot work has no commit at all. */
+static enum rc check_git(struct hauling *hauling, struct err *err)
+{
+    struct git git = step_git(hauling->step);
+    struct git_call ask = {.git_dir = hauling->step->mirror,
+                           .args = GIT_ARGS("cat-file", "-e", hauling->tip)};
+    return git_run(&git, &ask, err);
+}
+
 /* The head of a pull request whose branch is gone, or is one of another repository. */
 static void fetch_head(struct hauling *hauling, const struct landing_car *car)
 {
@@ -253,6 +262,9 @@ static enum rc check_cars(struct hauling *hauling, bool *ret_gone, struct err *e
             why = arena_printf(arena, "The repository has no commit %.12s any more.", car->head);
         if (why == NULL)
             continue;
+        enum rc rc = check_git(hauling, err);
+        if (rc != RC_OK)
+            return rc;
         haul_report(hauling, &(struct haul_outcome){.name = "gone", .at = i, .detail = why});
         *ret_gone = true;
         return RC_OK;

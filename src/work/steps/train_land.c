@@ -110,6 +110,24 @@ static enum rc land_by_push(struct hauling *hauling, struct err *err)
 
 /* ---- by the forge ---- */
 
+/* Forges merge no drafts.  One that was put into the train is meant to be merged. */
+static enum rc make_ready(struct hauling *hauling, const struct landing_car *car, bool *ret_made,
+                          struct err *err)
+{
+    const struct pr_ops *prs = hauling->ops->prs;
+    const struct pr_ref ref = {.url = hauling->landing.url, .number = car->number};
+    struct pr_view view;
+    *ret_made = false;
+    if (!(hauling->ops->can & CAN_DRAFT) || prs == NULL || prs->view == NULL ||
+        prs->mark_ready == NULL)
+        return RC_OK;
+    enum rc rc = prs->view(&hauling->call, &ref, hauling->step->arena, &view, err);
+    if (rc != RC_OK || !view.draft || view.state != PR_OPEN)
+        return rc;
+    *ret_made = true;
+    return prs->mark_ready(&hauling->call, &ref, err);
+}
+
 static enum rc merge_one(struct hauling *hauling, size_t at, char commit[GIT_HASH_BYTES],
                          struct err *err)
 {
@@ -130,6 +148,10 @@ static enum rc merge_one(struct hauling *hauling, size_t at, char commit[GIT_HAS
     if (rc == RC_OK)
         rc = fault_point("train.push", err);
     if (rc == RC_OK)
+        rc = hauling->ops->merge(&hauling->call, &merge, commit, err);
+    bool made = false;
+    struct err why = {0};
+    if (rc == RC_CONFLICT && make_ready(hauling, car, &made, &why) == RC_OK && made)
         rc = hauling->ops->merge(&hauling->call, &merge, commit, err);
     return rc == RC_OK ? fault_point("train.pushed", err) : rc;
 }
@@ -220,6 +242,10 @@ enum rc haul_hand(struct hauling *hauling, struct err *err)
                       queue ? "merge queue" : "auto-merge");
         return report_gone(hauling, 0, err);
     }
+    bool made = false;
+    rc = make_ready(hauling, car, &made, err);
+    if (rc != RC_OK)
+        return fail(hauling, rc, err);
     rc = queue ? prs->enqueue(&hauling->call, &ref, car->head, err)
                : prs->auto_merge(&hauling->call, &ref, car->head, MERGE_WAY_MERGE, err);
     if (rc == RC_CONFLICT || rc == RC_NOT_FOUND)

@@ -38,8 +38,8 @@ struct verification {
     size_t count;
 };
 
-/* Runs the checks of the step's configuration, on the step's base with its patch, if any (verify.c).
-   Works in the directory `name` of the run's, which is removed. */
+/* Runs the checks of the step's configuration, on the step's base with its patch, if any
+   (verify.c).  Works in the directory `name` of the run's, which is removed. */
 MUST_USE enum rc verification_run(struct step *step, const char *name,
                                   struct verification *ret_found, struct err *err);
 

@@ -1,9 +1,9 @@
 /*
  * repack.h - mirrors that have become slow are packed anew.
  *
- * Every fetch adds a pack to a mirror, and git looks for an object in one after the other.  A mirror
- * with many of them gets one pack in place of all.  Nothing is dropped: what no ref leads to any
- * more may be the base of a run, or what a snapshot borrows (mirror.h).
+ * Every fetch adds a pack to a mirror, and git looks for an object in one after the other.  A
+ * mirror with many of them gets one pack in place of all.  Nothing is dropped: what no ref leads to
+ * any more may be the base of a run, or what a snapshot borrows (mirror.h).
  *
  * Other git processes may read the mirror meanwhile: one that misses a pack looks for the new one.
  * The mark of a fetch is set, so that a mirror whose repacking a loss of power has cut short is

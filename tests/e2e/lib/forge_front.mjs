@@ -28,8 +28,9 @@ export class Refusal extends Error {
 
 export class ForgeFront {
     // api: "/api/v4"; page: {param, max}; tokenOf(authorization header) gives the token.
-    constructor({ api, routes, page, tokenOf, separateNumbers = false, refusals }) {
-        Object.assign(this, { api, page, tokenOf, separateNumbers, refusals, requests: [],
+    // described: a description of the API (swagger.mjs) that all requests are compared with.
+    constructor({ api, routes, page, tokenOf, separateNumbers = false, refusals, described }) {
+        Object.assign(this, { api, page, described, tokenOf, separateNumbers, refusals, requests: [],
             faults: new Faults(), errors: [], users: new Map(), tokens: new Map(), repos: [],
             limit: null, ids: 1000 });
         this.routes = routes.map(([method, template, handle, options]) => ({ method, template,
@@ -56,7 +57,7 @@ export class ForgeFront {
         rmSync(this.dir, { recursive: true, force: true });
         directories.delete(this.dir);
         if (this.errors.length > 0) throw new AggregateError(this.errors,
-            `the forge has failed: ${this.errors[0].stack}`);
+            `the forge has failed: ${[...new Set(this.errors.map(String))].slice(0, 20).join('\n')}`);
     }
 
     nextId() {
@@ -172,6 +173,7 @@ export class ForgeFront {
         const body = answer.raw ?? (answer.body === undefined ? '' : JSON.stringify(answer.body));
         const headers = { ...(answer.raw === undefined ? body && { 'content-type':
             'application/json' } : { 'content-type': 'text/plain' }), ...answer.headers };
+        for (const wrong of this.described?.check(record) ?? []) this.errors.push(new Error(wrong));
         if (fault?.after) return fault.spoil(res, { status: answer.status, headers }, body);
         res.writeHead(answer.status, { ...headers, 'content-length': Buffer.byteLength(body) });
         return res.end(body);

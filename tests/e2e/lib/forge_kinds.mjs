@@ -37,6 +37,12 @@ class World {
     openPull(want) {
         return this.repo.openPull(want);
     }
+
+    // That drover has pushed.
+    branches() {
+        return [...this.repo.bare.refs().keys()].filter((ref) =>
+            ref.startsWith('refs/heads/drover/')).map((ref) => ref.slice('refs/heads/'.length));
+    }
 }
 
 class GithubWorld extends World {
@@ -70,13 +76,35 @@ class GithubWorld extends World {
         this.repo.issue(number).comment({ by, body });
     }
 
+    label(number, name, by) {
+        this.repo.issue(number).label(name, by);
+    }
+
     comments(number) {
         return this.repo.issue(number).comments.map(({ user, body }) => ({ by: user.login, body }));
     }
 
+    // A comment on a line, as a review of its own.
+    thread(number, { by, path, line, body }) {
+        this.repo.pull(number).review({ by, state: 'COMMENTED', comments: [{ path, line, body }] });
+    }
+
+    approve(number, by) {
+        this.repo.pull(number).review({ by, state: 'APPROVED' });
+    }
+
+    // [{resolved, comments: [{by, body}]}]
+    threads(number) {
+        return this.repo.pull(number).threads.map(({ resolved, comments }) => ({ resolved,
+            comments: comments.map(({ user, body }) => ({ by: user.login, body })) }));
+    }
+
     checks(sha) {
-        return this.repo.checks.latest(sha).map(({ name, status, conclusion }) => ({ name,
+        const runs = this.repo.checks.latest(sha).map(({ name, status, conclusion }) => ({ name,
             state: status === 'completed' ? stateOf(conclusion) : 'pending' }));
+        // Only Apps put check runs; a person's token puts a status.
+        return [...runs, ...this.repo.checks.statusesOf(sha).map(({ context, state }) => ({
+            name: context, state: stateOf(state) }))];
     }
 
     limit({ limit, remaining, resetInMs }) {
@@ -112,8 +140,35 @@ class SmallWorld extends World {
         this.repo.issue(number).comment(words);
     }
 
+    label(number, name, by) {
+        this.repo.issue(number).label(name, by);
+    }
+
     comments(number) {
         return this.repo.issue(number).comments.map(({ by, body }) => ({ by: by.login, body }));
+    }
+
+    thread(number, words) {
+        const pull = this.repo.pull(number);
+        const thread = pull.thread(words);
+        pull.reviews.push({ id: this.forge.nextId(), by: this.forge.user(words.by),
+            state: 'COMMENT', body: '', sha: pull.sha, at: this.forge.now(),
+            comments: [{ thread, comment: thread.comments[0] }] });
+    }
+
+    approve(number, by) {
+        const pull = this.repo.pull(number);
+        const user = this.forge.user(by);
+        pull.approvals.push({ by: user, at: this.forge.now() });
+        pull.reviews.push({ id: this.forge.nextId(), by: user, state: 'APPROVED', body: '',
+            sha: pull.sha, at: this.forge.now(), comments: [] });
+        pull.touch();
+    }
+
+    threads(number) {
+        return this.repo.pull(number).threads.map(({ resolved, comments }) => ({
+            resolved: resolved !== null,
+            comments: comments.map(({ by, body }) => ({ by: by.login, body })) }));
     }
 
     checks(sha) {

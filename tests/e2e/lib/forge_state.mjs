@@ -32,11 +32,6 @@ export class Repo {
         return this.bare.head(branch);
     }
 
-    branches() {
-        return [...this.bare.refs().keys()].filter((ref) => ref.startsWith('refs/heads/'))
-            .map((ref) => ref.slice('refs/heads/'.length));
-    }
-
     // Open pull requests follow their branch.
     refsMoved() {
         for (const pull of this.pulls) {
@@ -102,8 +97,18 @@ export class Item {
         Object.assign(this, { repo, number, title, body, by: repo.forge.user(by),
             id: repo.forge.nextId(), state: 'open', comments: [], blockedBy: [], created: now,
             updated: now });
-        this.labels = new Set(labels.map((name) => repo.label(name).name));
+        this.labels = new Set();
+        this.events = []; // {label, by, at}
+        for (const name of labels) this.label(name, by);
         this.assignees = assignees.map((login) => repo.forge.user(login));
+    }
+
+    label(name, by) {
+        if (this.labels.has(name)) return;
+        this.labels.add(this.repo.label(name).name);
+        this.events.push({ id: this.repo.forge.nextId(), label: this.repo.label(name),
+            by: this.repo.forge.user(by), at: this.repo.forge.now() });
+        this.touch();
     }
 
     touch() {

@@ -4,6 +4,7 @@
 // Answers have the members that Gitea's own descriptions of them have, as far as a client may need
 // them.  A request with a member that Gitea does not know is refused: Gitea would ignore it.
 import { ForgeFront } from './forge_front.mjs';
+import { Swagger } from './swagger.mjs';
 
 const DRAFT = /^\s*(wip:|\[wip\])\s*/i;
 
@@ -13,6 +14,7 @@ export function startGitea({ forgejo = false } = {}) {
         routes: forgejo ? ROUTES.filter(([, , , options]) => !options?.gitea) : ROUTES,
         page: { param: 'limit', max: 50, etags: false },
         tokenOf: (header) => /^(?:token|Bearer) (.+)$/.exec(header)?.[1],
+        described: process.env.DROVER_GITEA_SWAGGER && new Swagger(process.env.DROVER_GITEA_SWAGGER),
         refusals: (status, message) => ({ message, url: 'https://gitea.example/api/swagger' }),
     }).start();
 }
@@ -23,8 +25,7 @@ const person = (forge, { id, login }) => ({ id, login, login_name: '', source_id
     full_name: login, email: `${login}@noreply.example`, avatar_url: `${forge.url}/avatars/${id}`,
     html_url: `${forge.url}/${login}`, language: '', is_admin: false, active: false,
     restricted: false, prohibit_login: false, location: '', website: '', description: '',
-    visibility: 'public', followers_count: 0, following_count: 0, starred_repos_count: 0,
-    username: login });
+    visibility: 'public', followers_count: 0, following_count: 0, starred_repos_count: 0 });
 
 const labelOf = (forge, repo, label) => ({ ...label, exclusive: false, is_archived: false,
     description: '', url: `${forge.apiUrl}/repos/${repo.fullName}/labels/${label.id}` });
@@ -155,7 +156,8 @@ function editPull(ctx) {
     return { status: 201, body: pullOf(ctx.forge, pull) };
 }
 
-const MERGE_OPTIONS = ['do', 'Do', 'head_commit_id', 'merge_title_field', 'merge_message_field',
+// Of Forgejo the message has other names.
+const MERGE_OPTIONS = ['do', 'head_commit_id', 'merge_title_field', 'merge_message_field',
     'MergeTitleField', 'MergeMessageField', 'delete_branch_after_merge', 'force_merge',
     'merge_when_checks_succeed', 'merge_commit_id'];
 
@@ -289,7 +291,7 @@ function addLabels(ctx) {
     check(ctx, ['labels'], ['labels']);
     const item = itemIn(ctx);
     for (const name of ctx.body.labels)
-        if (ctx.repo.labels.some((each) => each.name === name)) item.labels.add(name);
+        if (ctx.repo.labels.some((each) => each.name === name)) item.label(name, ctx.user.login);
     item.touch();
     return { body: labelsOf(ctx.forge, item) };
 }
@@ -370,6 +372,10 @@ const ROUTES = [
     ['POST', `${R}/issues/:index/labels`, addLabels],
     ['GET', `${R}/issues/:index/dependencies`, (ctx) => itemIn(ctx).blockedBy.map((other) =>
         issueOf(ctx.forge, other))],
+    ['GET', `${R}/issues/:index/timeline`, (ctx) => itemIn(ctx).events
+        .map(({ id, label, by, at }) => ({ id, type: 'label', body: '1', created_at: at,
+            updated_at: at, html_url: '', issue_url: '', user: person(ctx.forge, by),
+            label: labelOf(ctx.forge, ctx.repo, label), removed_assignee: false }))],
     ['GET', `${R}/labels`, (ctx) => ctx.repo.labels.map((label) => labelOf(ctx.forge, ctx.repo,
         label))],
     ['POST', `${R}/labels`, createLabel],

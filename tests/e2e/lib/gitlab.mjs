@@ -163,7 +163,7 @@ function updateMergeRequest(ctx) {
     if (title !== undefined) pull.title = title;
     if (description !== undefined) pull.body = description;
     for (const name of (labels ?? '').split(',').filter(Boolean))
-        pull.labels.add(ctx.repo.label(name).name);
+        pull.label(name, ctx.user.login);
     if (ids) pull.reviewers = ids.map((id) => [...ctx.forge.users.values()]
         .find((user) => user.id === id)).filter(Boolean);
     if (event === 'close' && pull.state === 'open') pull.state = 'closed';
@@ -330,11 +330,13 @@ function updateIssue(ctx) {
 }
 
 function listMembers(ctx) {
-    checkQuery(ctx, ['user_ids[]']);
+    checkQuery(ctx, ['user_ids[]', 'query']);
+    const part = ctx.query.get('query') ?? '';
     const asked = ctx.query.getAll('user_ids[]').map(Number);
     return Object.entries(ctx.repo.members).map(([login, role]) => ({
         ...person(ctx.forge, ctx.forge.user(login)), access_level: ROLES[role] }))
-        .filter(({ id }) => asked.length === 0 || asked.includes(id));
+        .filter(({ id, username }) => (asked.length === 0 || asked.includes(id))
+            && username.includes(part));
 }
 
 const P = '/projects/:repo';
@@ -393,6 +395,10 @@ const ROUTES = [
     ['POST', `${P}/issues`, createIssue, { anyone: true }],
     ['GET', `${P}/issues/:iid`, (ctx) => ({ body: issueOf(ctx.forge, issueIn(ctx)) })],
     ['PUT', `${P}/issues/:iid`, updateIssue],
+    ['GET', `${P}/issues/:iid/resource_label_events`, (ctx) => issueIn(ctx).events
+        .map(({ id, label, by, at }) => ({ id, user: person(ctx.forge, by), created_at: at,
+            resource_type: 'Issue', resource_id: issueIn(ctx).id, action: 'add',
+            label: { ...label, description: null } }))],
     ['GET', `${P}/issues/:iid/links`, (ctx) => issueIn(ctx).blockedBy.map((other) => ({
         ...issueOf(ctx.forge, other), issue_link_id: other.id, link_type: 'is_blocked_by' }))],
 ];

@@ -215,7 +215,8 @@ export class Graph {
 
     pull(pull) {
         const { repo } = pull;
-        const known = () => (pull.state === 'open' ? pull.settled() : false);
+        let settled; // The same for all that one query asks.
+        const known = () => (settled ??= pull.state === 'open' && pull.settled());
         const counted = (key) => () => this.show.fullPull(pull, { told: true })[key];
         return {
             __typename: 'PullRequest', __is: ['Node'], id: nodeId('PR', pull.pullId),

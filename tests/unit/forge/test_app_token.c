@@ -278,7 +278,7 @@ END_TEST
 START_TEST(a_wait_for_a_token_ends_with_the_deadline)
 {
     struct api_script *script = API_SCRIPT({.request = "GET /repos", .how = SCRIPT_HANG});
-    const struct git how = {.deadline_us = clock_mono_us() + 200 * US_PER_MS};
+    const struct git how = {.deadline_us = clock_mono_us() + 2 * US_PER_SECOND};
     const struct app_token_want want = {
         .app = &app, .url = URL, .api = api_script_url(script), .clock = &fake};
     ck_assert_int_eq(app_token_get(&want, &how, &token, &err), RC_TIMEOUT);

@@ -92,7 +92,8 @@ START_TEST(a_forge_has_the_functions_that_it_says_and_no_other)
         same(forge, CAN_PUT_CHECK, checks != NULL && checks->put != NULL, "put");
         same(forge, CAN_RERUN_CHECK, checks != NULL && checks->rerun != NULL, "rerun");
         same(forge, CAN_CHECK_LOG, checks != NULL && checks->log != NULL, "log");
-        same(forge, CAN_WEBHOOKS, deliveries != NULL && deliveries->signed_with != NULL, "webhooks");
+        same(forge, CAN_WEBHOOKS, deliveries != NULL && deliveries->signed_with != NULL,
+             "webhooks");
         same(forge, CAN_LIST_DELIVERIES, deliveries != NULL && deliveries->list != NULL, "list");
         same(forge, CAN_DEPENDENCIES, forge->issues != NULL && forge->issues->blocked_by != NULL,
              "blocked_by");

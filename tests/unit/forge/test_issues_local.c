@@ -3,6 +3,8 @@
  */
 #include "base/clock.h"
 #include "forge/issues.h"
+#include "forge/people.h"
+#include "forge/prs.h"
 #include "tests/unit/work_kit.h"
 #include <check.h>
 #include <pthread.h>
@@ -152,6 +154,65 @@ START_TEST(an_issue_takes_no_more_text_than_can_be_read_back)
 }
 END_TEST
 
+START_TEST(labels_change_and_it_is_known_who_put_them_there)
+{
+    struct forge_call call = {.gate = NULL};
+    struct err err = {0};
+    struct issue issue = open_issue("Totals", "They are wrong.", "[\"bug\"]");
+    struct issue_words words = {
+        .labels = STR("[\"bug\",\"drover\"]"), .author = "bob", .time_us = NOON + US_PER_MINUTE};
+    ck_assert_int_eq(
+        issues_local.change(&call, kit.origin, issue.number, &words, &kit.arena, &issue, &err),
+        RC_OK);
+    ck_assert(str_is(get(issue.number).labels, "[\"bug\",\"drover\"]"));
+    struct forge_act *acts;
+    size_t count;
+    ck_assert_int_eq(
+        people_of("local")->acts(&call, kit.origin, issue.number, &kit.arena, &acts, &count, &err),
+        RC_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(acts[0].what, "bug");
+    ck_assert_str_eq(acts[0].actor, "alice");
+    ck_assert_str_eq(acts[1].what, "drover");
+    ck_assert_str_eq(acts[1].actor, "bob");
+    ck_assert_int_eq(acts[1].at_us, NOON + US_PER_MINUTE);
+    words.labels = STR("[]");
+    ck_assert_int_eq(
+        issues_local.change(&call, kit.origin, issue.number, &words, &kit.arena, &issue, &err),
+        RC_OK);
+    ck_assert(str_is(get(issue.number).labels, "[]"));
+}
+END_TEST
+
+static void note(int64_t number, const char *key, const char *body)
+{
+    struct forge_call call = {.gate = NULL};
+    struct err err = {0};
+    const struct forge_comment words = {.key = key, .body = body};
+    ck_assert_msg(issues_local.note(&call, kit.origin, number, &words, &err) == RC_OK, "%s",
+                  err.text);
+}
+
+START_TEST(a_note_is_edited_and_stays_one_comment)
+{
+    struct err err = {0};
+    struct issue issue = open_issue("Totals", "They are wrong.", "[]");
+    note(issue.number, "issue", "accepted");
+    ck_assert_int_eq(comment(issue.number, "Me too.", &issue, &err), RC_OK);
+    note(issue.number, "issue", "running");
+    note(issue.number, "issue", "running");
+    note(issue.number, "other", "another");
+    issue = get(issue.number);
+    ck_assert_int_eq(issue.comment_count, 3);
+    ck_assert(text_starts(issue.comments[0].body, "running"));
+    ck_assert_ptr_nonnull(strstr(issue.comments[0].body, "<!-- drover:issue -->"));
+    ck_assert_int_eq(issue.comments[0].id, 1);
+    ck_assert_str_eq(issue.comments[1].body, "Me too.");
+    ck_assert_int_eq(issue.comments[1].updated_us, issue.comments[1].created_us);
+    ck_assert(text_starts(issue.comments[2].body, "another"));
+}
+END_TEST
+
 START_TEST(listings_begin_with_the_newest)
 {
     struct git git = {0};
@@ -259,6 +320,8 @@ Suite *issues_local_suite(void)
     tcase_add_test(tests, an_issue_is_closed_and_opened_again);
     tcase_add_test(tests, an_issue_takes_no_more_text_than_can_be_read_back);
     tcase_add_test(tests, listings_begin_with_the_newest);
+    tcase_add_test(tests, labels_change_and_it_is_known_who_put_them_there);
+    tcase_add_test(tests, a_note_is_edited_and_stays_one_comment);
     tcase_add_test(tests, what_is_not_there_is_told_from_what_cannot_be_read);
     tcase_add_test(tests, people_at_the_same_time_get_numbers_of_their_own_and_lose_no_word);
     suite_add_tcase(suite, tests);

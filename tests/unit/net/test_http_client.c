@@ -314,6 +314,56 @@ START_TEST(a_refused_stream_hands_out_no_bytes_but_the_reason)
 }
 END_TEST
 
+static bool teapot(void *ctx, const char *request, int fd)
+{
+    (void)ctx;
+    (void)snprintf(last_request, sizeof last_request, "%s", request);
+    tiny_send(fd, "HTTP/1.1 100 Continue\r\nX-One: interim\r\n\r\n"
+                  "HTTP/1.1 418 I'm a teapot\r\nx-one:  first \r\nX-One: second\r\n"
+                  "X-One-More: other\r\nX-Empty:\r\nContent-Length: 5\r\n\r\nshort");
+    return true;
+}
+
+START_TEST(any_answer_may_be_wanted_with_its_head)
+{
+    server = tiny_server_start(teapot, NULL);
+    const struct http_client_options options = {
+        .url = tiny_server_url(server), .token = "t0k3n", .auth = "PRIVATE-TOKEN: "};
+    ck_assert_int_eq(http_client_new(&options, &client, NULL), RC_OK);
+    CLEANUP(buf_release) struct buf body, head;
+    buf_init(&body, 1000);
+    buf_init(&head, 1000);
+    struct http_reply answer = {0};
+    const struct http_field headers[] = {{"accept", "text/plain"}, {NULL, NULL}};
+    struct http_call call = {.method = "PATCH",
+                             .path = "/x",
+                             .headers = headers,
+                             .body = STR("{\"a\":1}"),
+                             .head = &head,
+                             .any_status = true,
+                             .once = true};
+    ck_assert_int_eq(http_client_call(client, &call, &body, &answer, NULL), RC_OK);
+    ck_assert_int_eq(answer.status, 418);
+    ck_assert_str_eq(buf_text(&body), "short");
+    ck_assert_int_eq(http_head_status(&head), 418);
+    ck_assert(str_is(http_head_field(&head, "X-One"), "first"));
+    ck_assert(str_is(http_head_field(&head, "x-one-more"), "other"));
+    ck_assert_ptr_nonnull(http_head_field(&head, "X-Empty").at);
+    ck_assert_uint_eq(http_head_field(&head, "X-Empty").len, 0);
+    ck_assert_ptr_null(http_head_field(&head, "X-On").at);
+    ck_assert(text_starts(last_request, "PATCH /x HTTP/1.1\r\n"));
+    ck_assert_ptr_nonnull(strstr(last_request, "PRIVATE-TOKEN: t0k3n\r\n"));
+    ck_assert_ptr_nonnull(strstr(last_request, "accept: text/plain\r\n"));
+    ck_assert_ptr_null(strstr(last_request, "application/json\r\nAccept"));
+    ck_assert_ptr_nonnull(strstr(last_request, "Content-Length: 7\r\n"));
+    ck_assert(text_ends(last_request, "\r\n\r\n{\"a\":1}"));
+    call.any_status = false;
+    ck_assert_int_eq(http_client_call(client, &call, &body, &answer, NULL), RC_INVALID);
+    ck_assert_int_eq(http_head_status(&head), 418);
+    close_all();
+}
+END_TEST
+
 Suite *http_client_suite(void)
 {
     Suite *suite = suite_create("http_client");
@@ -329,6 +379,7 @@ Suite *http_client_suite(void)
     tcase_add_test(tc, half_an_answer_is_no_answer);
     tcase_add_test(tc, a_stream_ends_with_the_answer_the_handler_the_stop_flag_or_silence);
     tcase_add_test(tc, a_refused_stream_hands_out_no_bytes_but_the_reason);
+    tcase_add_test(tc, any_answer_may_be_wanted_with_its_head);
     suite_add_tcase(suite, tc);
     return suite;
 }

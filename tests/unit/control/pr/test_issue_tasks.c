@@ -325,6 +325,33 @@ START_TEST(a_comment_that_could_not_be_written_is_written_with_the_next_text)
 }
 END_TEST
 
+static bool is_stored(const char *sha256)
+{
+    const struct artifact_source source = {lab.store, lab.db};
+    int64_t bytes;
+    return artifact_stat(&source, sha256, &bytes, NULL) == RC_OK;
+}
+
+START_TEST(what_was_read_is_dropped_unless_a_task_was_made_of_it)
+{
+    struct shown shown = {.labels = "[]"};
+    look(&shown);
+    const char *first = row_now().view_sha256;
+    shown.labels = "[\"drover\"]";
+    look(&shown);
+    const char *second = row_now().view_sha256;
+    ck_assert(!is_stored(first) && is_stored(second));
+    shown.body = "Edited";
+    look(&shown);
+    const char *third = row_now().view_sha256;
+    shown.body = "Edited again";
+    look(&shown);
+    ck_assert(is_stored(second));
+    ck_assert(!is_stored(third));
+    ck_assert(row_now().changed);
+}
+END_TEST
+
 START_TEST(events_of_other_tasks_set_no_timer)
 {
     (void)lab_submit(&lab, "acme/billing");
@@ -347,6 +374,7 @@ Suite *issue_tasks_suite(void)
     tcase_add_test(tc, a_task_that_is_refused_says_so);
     tcase_add_test(tc, the_comment_follows_the_run_and_the_latest_text_wins);
     tcase_add_test(tc, a_comment_that_could_not_be_written_is_written_with_the_next_text);
+    tcase_add_test(tc, what_was_read_is_dropped_unless_a_task_was_made_of_it);
     tcase_add_test(tc, events_of_other_tasks_set_no_timer);
     suite_add_tcase(suite, tc);
     return suite;

@@ -321,6 +321,44 @@ START_TEST(the_same_failure_never_costs_twice)
 }
 END_TEST
 
+START_TEST(what_fails_in_our_own_checks_is_repaired_once)
+{
+    open_pr("\"shepherd\":{\"merge\":\"auto\"},\"train\":{\"use\":\"off\"}");
+    struct pr_view seen = view();
+    seen.checks = &green;
+    seen.check_count = 1;
+    for (int time = 0; time < 2; time++) {
+        /* As if a person had pushed: the head is verified, and fails. */
+        head = honest_commit(time == 0 ? "p1" : "p2", &lab.arena);
+        seen = view();
+        seen.checks = &green;
+        seen.check_count = 1;
+        look_at(&seen, NULL);
+        struct job_row job = lab_take(&lab, "rebase");
+        lab_finish(&lab, &job,
+                   arena_printf(&lab.arena,
+                                "{\"outcome\":\"failed\",\"head\":\"%s\","
+                                "\"certificateSha256\":\"cert\",\"feedbackSha256\":"
+                                "\"a.c:1:1: error: it is red\"}",
+                                head));
+        look_at(&seen, NULL);
+        if (time == 0) {
+            expect(SHEPHERD_FAILING);
+            ck_assert_str_eq(shepherd().work, "repair");
+            struct task_row task;
+            struct id work_id = shepherd().work_id;
+            ck_assert_int_eq(tasks_get(lab.db, &work_id, &lab.arena, &task, NULL), RC_OK);
+            ck_assert_ptr_nonnull(strstr(task.description, "it is red"));
+            head = honest_commit("p2", &lab.arena); /* It is stopped by another push. */
+            seen = view();
+            look_at(&seen, NULL);
+        }
+    }
+    expect(SHEPHERD_BLOCKED); /* The same failure, which a repair was begun for. */
+    ck_assert_int_eq(shepherd().repairs, 1);
+}
+END_TEST
+
 START_TEST(a_person_who_says_no_is_left_alone)
 {
     open_pr("\"shepherd\":{\"merge\":\"auto\",\"repairs\":0},\"train\":{\"use\":\"off\"}");
@@ -607,6 +645,30 @@ START_TEST(a_job_that_is_given_up_is_followed_by_another_look)
 }
 END_TEST
 
+START_TEST(a_merge_that_the_forge_refuses_is_asked_about)
+{
+    open_pr(AUTO);
+    struct pr_view seen = view();
+    seen.checks = &green;
+    seen.check_count = 1;
+    look_at(&seen, NULL);
+    for (int tries = 0; tries < 3; tries++) {
+        struct job_row job = lab_take(&lab, "attend");
+        lab_finish(&lab, &job,
+                   arena_printf(&lab.arena,
+                                "{\"head\":\"%s\",\"done\":[\"certificate\"],\"refused\":"
+                                "[{\"act\":\"merge\",\"code\":\"HEAD_MOVED\","
+                                "\"message\":\"a rule forbids it\"}]}",
+                                head));
+        look_at(&seen, NULL);
+    }
+    expect(SHEPHERD_BLOCKED);
+    ck_assert_str_eq(question().kind, "shepherd");
+    ck_assert_ptr_nonnull(strstr(question().summary, "a rule forbids it"));
+    ck_assert(!has_job("attend"));
+}
+END_TEST
+
 START_TEST(a_look_that_comes_twice_is_one_job)
 {
     open_pr(AUTO);
@@ -657,6 +719,7 @@ Suite *shepherd_flow_suite(void)
     tcase_add_test(tc, a_green_pull_request_is_made_ready_and_merged);
     tcase_add_test(tc, checks_that_fail_are_repaired_on_top_of_the_head);
     tcase_add_test(tc, the_same_failure_never_costs_twice);
+    tcase_add_test(tc, what_fails_in_our_own_checks_is_repaired_once);
     tcase_add_test(tc, a_person_who_says_no_is_left_alone);
     tcase_add_test(tc, a_flaky_check_runs_again_once);
     tcase_add_test(tc, a_push_by_a_person_is_adopted_and_stops_the_repair_of_the_old_head);
@@ -667,6 +730,7 @@ Suite *shepherd_flow_suite(void)
     tcase_add_test(tc, a_review_becomes_one_repair_and_every_thread_is_answered);
     tcase_add_test(tc, a_rule_is_used_after_a_person_has_agreed);
     tcase_add_test(tc, a_job_that_is_given_up_is_followed_by_another_look);
+    tcase_add_test(tc, a_merge_that_the_forge_refuses_is_asked_about);
     tcase_add_test(tc, a_look_that_comes_twice_is_one_job);
     tcase_add_test(tc, time_is_a_budget);
     tcase_add_test(tc, a_closed_pull_request_ends_it);

@@ -161,6 +161,8 @@ static const struct row rows[] = {
      .said = "```\n/drover run\n```", .said_at = 20, .updated_at = 20},
     {"drover's own comment", ISSUE_NOTHING, .author = "alice", .said_by = "alice",
      .said = "/drover run\n<!-- drover:issue -->", .said_at = 20, .updated_at = 20},
+    {"a quote of drover's comment", ISSUE_SUBMIT, .author = "alice", .said_by = "alice",
+     .said = "> waits\n> <!-- drover:issue -->\n\n/drover run", .said_at = 20, .updated_at = 20},
     {"a command from before the repository was known", ISSUE_NOTHING, .author = "alice",
      .said_by = "alice", .said = "/drover run", .said_at = 1, .updated_at = 20},
 };

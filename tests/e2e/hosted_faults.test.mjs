@@ -1,0 +1,65 @@
+// hosted_faults.test.mjs - the server dies, or a call fails, at every outside effect of a publish
+// at a forge that is a server (tests/hub): one branch, one pull request.
+//
+// DROVER_FAULTS_BIN is a build with fault points (src/base/fault.h).
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fixes } from './lib/git.mjs';
+import { onboard, startWithHub } from './lib/github.mjs';
+import { PATIENCE_MS, until, within } from './lib/wait.mjs';
+
+const BIN = process.env.DROVER_FAULTS_BIN;
+const POINTS = ['publish.commit', 'publish.push', 'publish.pushed', 'publish.number',
+    'publish.create', 'publish.created', 'publish.label', 'publish.reviewers', 'publish.numbered',
+    'publish.check', 'publish.ready', 'publish.approve', 'step.report', 'step.reported'];
+const NEVER_FAILS = ['step.reported'];
+
+async function walk(point, action) {
+    const stage = await startWithHub({ bin: BIN });
+    const { server, hub } = stage;
+    try {
+        const { repo } = await onboard(stage, 'acme/faults', fixes, { hook: false,
+            sync: { everyMs: 3600000 },
+            credentials: { forge: 'HUB_TOKEN', reviewer: 'REVIEWER_TOKEN' },
+            pullRequest: { labels: ['drover'], reviewers: ['ann'] } });
+        const env = { ...server.env, REVIEWER_TOKEN: hub.token('rob') };
+        await server.stop();
+        server.env = { ...env, DROVER_FAULT: `${point}:${action}:1` };
+        await server.startAgain();
+        const ids = await server.submit('acme/faults',
+            { executionMode: 'autonomous_pr', riskLevel: 'low' });
+        if (action === 'die') {
+            const how = await within(PATIENCE_MS, 'its end', server.exit);
+            assert.equal(how.signal, 'SIGKILL');
+            server.env = env;
+            await server.start();
+        }
+        await until('the task to complete', async (note) => {
+            const task = note(await server.task(ids.taskId));
+            assert.ok(task.status !== 'failed', JSON.stringify(task));
+            return task.status === 'completed';
+        });
+        const names = repo.branches().map(({ name }) => name)
+            .filter((name) => name.startsWith('drover/'));
+        assert.equal(names.length, 1);
+        assert.equal(repo.pulls.length, 1);
+        const [pull] = repo.pulls;
+        assert.equal(pull.draft, false);
+        assert.deepEqual(pull.labels.map((label) => label.name ?? label), ['drover']);
+        assert.equal(pull.reviews.filter(({ state }) => state === 'APPROVED').length, 1);
+        assert.equal((await server.pullRequests('acme/faults')).length, 1);
+    } finally {
+        server.env = { ...server.env, DROVER_FAULT: '' };
+        if (!server.isRunning()) await server.start();
+        await stage.stop();
+    }
+}
+
+describe('at a forge that is a server', { concurrency: 2,
+    skip: BIN ? false : 'no build with fault points' }, () => {
+    for (const point of POINTS) {
+        it(`a server that dies at ${point} publishes once`, () => walk(point, 'die'));
+        if (!NEVER_FAILS.includes(point))
+            it(`a call that fails at ${point} is made again`, () => walk(point, 'fail'));
+    }
+});
