@@ -41,15 +41,14 @@ static bool output_valid(const char *path)
     return true;
 }
 
-static void decode_outputs(struct decoder *decoder, struct fields *fields,
-                           struct verifier_config *verifier)
+void config_outputs(struct decoder *decoder, struct fields *fields, const char **to)
 {
     config_strings(fields, "outputs",
-                   &(struct config_list){.to = verifier->outputs,
+                   &(struct config_list){.to = to,
                                          .max = CONFIG_OUTPUTS_MAX,
                                          .each = {.min = 1, .max = CONFIG_OUTPUT_BYTES_MAX}});
-    for (size_t i = 0; fields->rc == RC_OK && verifier->outputs[i] != NULL; i++) {
-        if (output_valid(verifier->outputs[i]))
+    for (size_t i = 0; fields->rc == RC_OK && to[i] != NULL; i++) {
+        if (output_valid(to[i]))
             continue;
         fields_fail(fields, arena_printf(decoder->arena, "outputs[%zu]", i),
                     "must be a path inside the checkout, such as build or target/release: "
@@ -72,7 +71,7 @@ enum rc config_decode_verifier(struct decoder *decoder, const struct js *object,
     config_timeout(&fields, &verifier.timeout_ms);
     fields_bool(&fields, "parallel", FIELD_OPTIONAL, &verifier.parallel);
     fields_bool(&fields, "optional", FIELD_OPTIONAL, &verifier.optional);
-    decode_outputs(decoder, &fields, &verifier);
+    config_outputs(decoder, &fields, verifier.outputs);
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         config->verify[config->verify_count++] = verifier;

@@ -51,6 +51,8 @@ MUST_USE enum rc config_decode_verifier(struct decoder *decoder, const struct js
                                         const char *path);
 MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *object,
                                      const char *path);
+MUST_USE enum rc config_decode_setup(struct decoder *decoder, const struct js *object,
+                                     const char *path);
 void config_add_rules_judge(struct repo_config *config); /* Unless it is there. */
 MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_intake(struct decoder *decoder, const struct js *object);
@@ -90,6 +92,8 @@ struct config_list {
     struct field_text each;
 };
 void config_strings(struct fields *fields, const char *key, const struct config_list *list);
+/* `outputs`: paths inside a checkout; to has room for CONFIG_OUTPUTS_MAX + 1. */
+void config_outputs(struct decoder *decoder, struct fields *fields, const char **to);
 /* account and accounts; after compute. */
 void config_accounts(struct fields *fields, struct agent_config *agent, struct arena *arena);
 void config_adapter(struct fields *fields, struct agent_config *agent);

@@ -122,7 +122,9 @@ static int64_t longest_custom_ms(const struct blueprint *blueprint)
 
 int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step)
 {
-    int64_t checks_ms = 0, judges_ms = 0, total = step->time_ms;
+    int64_t checks_ms = 0, judges_ms = 0, setup_ms = 0, total = step->time_ms;
+    for (size_t i = 0; i < config->setup_count; i++)
+        setup_ms += config->setup[i].timeout_ms;
     for (size_t i = 0; i < config->verify_count; i++)
         checks_ms += config->verify[i].timeout_ms;
     for (size_t i = 0; i < config->judge_count; i++)
@@ -131,7 +133,7 @@ int64_t repo_config_step_ms(const struct repo_config *config, const struct step_
         unsigned part;
         int64_t ms;
     } parts[] = {
-        {TIME_PREPARE, config->timeouts.prepare_ms},
+        {TIME_PREPARE, config->timeouts.prepare_ms + setup_ms},
         {TIME_HYDRATE, config->timeouts.hydrate_ms},
         {TIME_PLAN, config->plan.timeout_ms},
         {TIME_AGENT, config->timeouts.agent_ms},

@@ -8,6 +8,7 @@
  *   intake:      config_intake.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
+ *   setup:       config_setup.c
  *   train:       config_train.c
  *   pullRequest: config_pr.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
@@ -321,7 +322,7 @@ struct sections {
     const struct js *shepherd;
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
     const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train, *pr;
-    const struct js *webhook, *sync;
+    const struct js *webhook, *sync, *setup;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -352,6 +353,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
                     "defaultBranch is no name that git takes for a branch");
     fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
     fields_array(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX, &sections->candidates);
+    fields_array(&fields, "setup", FIELD_OPTIONAL, CONFIG_SETUPS_MAX, &sections->setup);
     fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
     fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
@@ -401,6 +403,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         decode_each_fn *decode;
     } arrays[] = {
         /* After the timeouts: a verifier or judge without one takes theirs. */
+        {sections->setup, "setup", config_decode_setup},
         {sections->verify, "verify", config_decode_verifier},
         {sections->judge, "judge", config_decode_judge},
         {sections->steps, "steps", config_decode_step},

@@ -4,7 +4,7 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_forge.c, config_intake.c, config_pr.c, config_steps.c, config_train.c.
+ * config_forge.c, config_intake.c, config_pr.c, config_setup.c, config_steps.c, config_train.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
@@ -25,6 +25,8 @@ enum {
     CONFIG_VERIFIERS_MAX = 32,
     CONFIG_OUTPUTS_MAX = 16,
     CONFIG_OUTPUT_BYTES_MAX = 200,
+    CONFIG_SETUPS_MAX = 8,
+    CONFIG_SETUP_KEYS_MAX = 16,
     CONFIG_JUDGES_MAX = 16,
     CONFIG_ARGS_MAX = 64,
     CONFIG_ENV_MAX = 64,
@@ -131,6 +133,15 @@ struct verifier_config {
         *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
 };
 
+/* What trees need before work begins in them, and what it depends on: work/agent/setup.h. */
+struct setup_config {
+    const char *name;
+    const char *command;                         /* By /bin/sh -c in a checkout of the base. */
+    const char *keys[CONFIG_SETUP_KEYS_MAX + 1]; /* Globs of files of the base commit. */
+    const char *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that it makes; NULL at the end. */
+    int64_t timeout_ms;                          /* 15 min */
+};
+
 /* An agent that may work on a task beside others: best of N. */
 struct candidate_config {
     const char *name;
@@ -198,6 +209,8 @@ struct repo_config {
     size_t fallback_count;
     struct candidate_config candidates[CANDIDATES_MAX];
     size_t candidate_count;
+    struct setup_config setup[CONFIG_SETUPS_MAX];
+    size_t setup_count;
     struct verifier_config verify[CONFIG_VERIFIERS_MAX];
     size_t verify_count;
     struct judge_rules rules; /* All `judge: [{rules}]` entries, merged: the strictest wins. */

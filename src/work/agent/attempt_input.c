@@ -15,7 +15,7 @@
 #include "work/job/step_secrets.h"
 #include "work/sandbox/homeseed.h"
 #include "work/sandbox/logins.h"
-#include "work/tree/agent_tree.h"
+#include "work/agent/agent_tree.h"
 #include "work/tree/worktree.h"
 #include <inttypes.h>
 #include <stdlib.h>

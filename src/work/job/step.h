@@ -9,6 +9,7 @@
  *     work_dir/git/                 home of git
  *     work_dir/mirrors/<hash>.git   one bare mirror per repository address; .lock beside it
  *     work_dir/mirrors/<hash>.snapshots.git   see snapshot.h
+ *     work_dir/setup/<key>/         outputs of setup commands, for later trees (setup_store.h)
  *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
  *     work_dir/kept/<run id>        trees with work that could not be saved elsewhere
  */

@@ -15,6 +15,10 @@
  *      are copied once out of the check's tree, and from there into the trees of later checks,
  *      where they replace no file of the patch (outputs.h).
  *
+ * What `setup` makes is copied into every tree before its check starts, after the outputs of
+ * earlier checks.  A setup that fails with the patch is reported as a failed check, like a patch
+ * that does not apply.
+ *
  * Neighbours that are marked parallel run at the same time, as many as there are processors: they
  * share nothing but the mirror, which they cannot write.  A check that could not be run is reported
  * as errored: that is no result for the patch, and the server decides whether to retry.
@@ -24,11 +28,12 @@
 #include "core/event_types.h"
 #include "core/run/feedback.h"
 #include "work/agent/compute_process.h"
+#include "work/agent/setup.h"
 #include "work/job/childenv.h"
 #include "work/job/step.h"
 #include "work/job/step_secrets.h"
-#include "work/steps/outputs.h"
 #include "work/steps/verification.h"
+#include "work/tree/outputs.h"
 #include "work/tree/worktree.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +68,7 @@ struct bench {
     struct buf patch;
     struct stored stored[STORED_MAX]; /* Each path once. */
     size_t stored_count;
+    struct setup setup;
     struct verification found;
 };
 
@@ -112,11 +118,25 @@ static enum rc make_tree(struct bench *bench, struct err *err)
 }
 
 /* Without a tree there is nothing to check. */
-static void note_no_apply(struct bench *bench, const struct err *err)
+static void note_no_tree(struct bench *bench, const struct check *why, const char *line)
 {
     const struct repo_config *config = &bench->step->input.config;
     struct verification *found = &bench->found;
-    found->checks[found->count++] = (struct check){
+    found->checks[found->count++] = *why;
+    for (size_t i = 0; i < config->verify_count; i++)
+        found->checks[found->count++] = (struct check){
+            .name = config->verify[i].name,
+            .command = config->verify[i].command,
+            .status = VERIFY_SKIPPED,
+            .exit_code = -1,
+            .optional = config->verify[i].optional,
+            .line = line,
+        };
+}
+
+static void note_no_apply(struct bench *bench, const struct err *err)
+{
+    const struct check why = {
         .name = "apply",
         .command = "git apply --index",
         .status = VERIFY_FAILED,
@@ -125,15 +145,34 @@ static void note_no_apply(struct bench *bench, const struct err *err)
         .line = arena_strdup(bench->step->arena, err->text),
         .summary = arena_strdup(bench->step->arena, err->text),
     };
-    for (size_t i = 0; i < config->verify_count; i++)
-        found->checks[found->count++] = (struct check){
-            .name = config->verify[i].name,
-            .command = config->verify[i].command,
-            .status = VERIFY_SKIPPED,
-            .exit_code = -1,
-            .optional = config->verify[i].optional,
-            .line = "The patch does not apply.",
-        };
+    note_no_tree(bench, &why, "The patch does not apply.");
+}
+
+static void note_no_setup(struct bench *bench, const struct err *err)
+{
+    struct arena *arena = bench->step->arena;
+    const struct setup_config *failed = bench->setup.failed;
+    const struct check why = {
+        .name = arena_printf(arena, "setup-%s", failed->name),
+        .command = failed->command,
+        .status = VERIFY_FAILED,
+        .category = FAILURE_DEPENDENCY,
+        .exit_code = 1,
+        .line = arena_strdup(arena, err->text),
+        .summary = arena_strdup(arena, err->text),
+    };
+    note_no_tree(bench, &why, "A setup fails with the patch.");
+}
+
+/* RC_CONFLICT: a setup fails with the patch. */
+static enum rc set_up(struct bench *bench, struct err *err)
+{
+    const struct setup_tree tree = {
+        .tree = bench->tree,
+        .base = bench->found.base,
+        .patch = buf_str(&bench->patch),
+        .dir = arena_printf(bench->step->arena, "%s/setup", bench->dir)};
+    return setup_open(bench->step, &tree, &bench->setup, err);
 }
 
 /* ---- outputs ---- */
@@ -431,7 +470,9 @@ static enum rc prepare_trial(struct bench *bench, const struct verifier_config *
         rc = fill(bench, trial->tree, trial->home, err);
     if (!apart)
         bench->fresh = false;
-    return rc == RC_OK ? carry_outputs(trial, err) : rc;
+    if (rc == RC_OK)
+        rc = carry_outputs(trial, err);
+    return rc == RC_OK ? setup_fill(&bench->setup, trial->tree, err) : rc;
 }
 
 static enum rc run_group(struct bench *bench, const struct verifier_config *verifiers, size_t count,
@@ -473,6 +514,12 @@ static enum rc run_checks(struct bench *bench, struct err *err)
         note_no_apply(bench, err);
         return RC_OK;
     }
+    if (rc == RC_OK)
+        rc = set_up(bench, err);
+    if (rc == RC_CONFLICT) {
+        note_no_setup(bench, err);
+        return RC_OK;
+    }
     (void)step_secrets(bench->step); /* Threads only read it. */
     for (size_t at = 0, size; rc == RC_OK && at < config->verify_count; at += size) {
         size = group_size(&config->verify[at], config->verify_count - at);
@@ -494,6 +541,7 @@ enum rc verification_run(struct step *step, const char *name, struct verificatio
     enum rc rc = run_checks(bench, err);
     if (rc == RC_OK)
         *ret_found = bench->found;
+    setup_release(&bench->setup);
     worktree_drop(step, bench->dir); /* The next try makes its own. */
     buf_release(&bench->patch);
     return rc;

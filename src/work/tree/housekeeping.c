@@ -2,14 +2,20 @@
 #include "base/log.h"
 #include "work/tree/repack.h"
 #include "work/tree/rescue.h"
+#include "work/tree/setup_store.h"
 #include "work/tree/sweep.h"
 
 enum {
     UNUSED_HOURS = 24,
     ROUND_EVERY_MS = 3600 * 1000,
     LOOK_EVERY_MS = 2000,
+    SETUPS_MAX = 32,
+    SETUP_DAYS = 30,
     COUNT_SHARE = 20, /* Counting takes at most one part in so many of the time. */
 };
+
+/* Of all setups together. */
+#define SETUP_BYTES_MAX (INT64_C(20) << 30)
 
 static bool take(void *ctx, const struct id *run_id)
 {
@@ -62,6 +68,18 @@ static void pack_mirrors(const struct housekeeping *housekeeping)
         LOG(LOG_INFO, "packed mirrors anew", LOG_INT("count", count));
 }
 
+static void clear_setups(const struct housekeeping *housekeeping)
+{
+    const struct setup_limits limits = {
+        .count = SETUPS_MAX,
+        .bytes = SETUP_BYTES_MAX,
+        .used_after_us = clock_now_us(&housekeeping->site->clock) - SETUP_DAYS * US_PER_DAY,
+    };
+    int count = setup_store_clear(housekeeping->site->work_dir, &limits);
+    if (count > 0)
+        LOG(LOG_INFO, "removed kept setups", LOG_INT("count", count));
+}
+
 void housekeeping_round(const struct housekeeping *housekeeping)
 {
     clear_runs(housekeeping);
@@ -69,6 +87,7 @@ void housekeeping_round(const struct housekeeping *housekeeping)
     if (housekeeping->keep_days > 0)
         retention_clear(&retention, clock_now_us(&housekeeping->site->clock) -
                                         housekeeping->keep_days * US_PER_DAY);
+    clear_setups(housekeeping);
     pack_mirrors(housekeeping);
 }
 

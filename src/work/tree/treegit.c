@@ -33,6 +33,7 @@ enum {
     WORDS_MAX = 4096,
     TOLD_MAX = 300, /* Of git's message. */
     STATE_BYTES_MAX = 64 * 1024,
+    OUTPUTS_BYTES_MAX = CONFIG_SETUPS_MAX * CONFIG_OUTPUTS_MAX * (2 * CONFIG_OUTPUT_BYTES_MAX + 2),
     CALL_MS = 5 * 60 * 1000,
     EXIT_LARGE = 71,      /* A file is too large. */
     EXIT_UNREADABLE = 72, /* A directory cannot be listed. */
@@ -48,7 +49,7 @@ static const int64_t memory_min = INT64_C(128) << 20, memory_usual = INT64_C(2) 
 
 /* The git that runs here has one thread: the stack of every other one would count as memory. */
 static const char script[] =
-    "verb=$1 GIT_DIR=$2 GIT_WORK_TREE=$3 base=$4 memory=$5 large=$6; shift 6\n"
+    "verb=$1 GIT_DIR=$2 GIT_WORK_TREE=$3 base=$4 memory=$5 large=$6 outputs=$7; shift 7\n"
     "export GIT_DIR GIT_WORK_TREE LC_ALL=C\n"
     "state=$GIT_DIR/drover\n"
     "ulimit -d \"$memory\" && cd \"$GIT_WORK_TREE\" && top=$(pwd -P) || exit 70\n"
@@ -101,7 +102,7 @@ static const char script[] =
     /* Without the refresh git add would write every file anew: it cannot touch the mirror's.
        More than two tries: while the agent works, repositories appear. */
     "take() {\n"
-    "  : >\"$state.names\" && : >\"$GIT_DIR/info/exclude\" || exit 70\n"
+    "  : >\"$state.names\" && printf '%s' \"$outputs\" >\"$GIT_DIR/info/exclude\" || exit 70\n"
     "  drop \"$state.before\"\n"
     "  check_sizes\n"
     "  g update-index -q --refresh >/dev/null\n"
@@ -163,6 +164,25 @@ struct call {
     int out_fd;              /* In place of out; 0: none. */
 };
 
+const char *treegit_excludes(const struct step *step)
+{
+    const struct repo_config *config = &step->input.config;
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, OUTPUTS_BYTES_MAX);
+    for (size_t i = 0; i < config->setup_count; i++) {
+        for (const char *const *path = config->setup[i].outputs; *path != NULL; path++) {
+            buf_addc(&text, '/');
+            for (const char *at = *path; *at != '\0'; at++) {
+                if (strchr("[]*?\\ ", *at) != NULL)
+                    buf_addc(&text, '\\');
+                buf_addc(&text, *at);
+            }
+            buf_addc(&text, '\n');
+        }
+    }
+    return arena_strndup(step->arena, buf_text(&text), text.len);
+}
+
 static const char **argv_of(const struct treegit *treegit, const struct call *call,
                             const struct resource_config *limits)
 {
@@ -179,6 +199,7 @@ static const char **argv_of(const struct treegit *treegit, const struct call *ca
         treegit->base,
         arena_printf(arena, "%" PRId64, limits->memory_bytes / 1024),
         arena_printf(arena, "%" PRId64, treegit->file_bytes_max / 1024),
+        treegit_excludes(treegit->step),
     };
     memcpy(argv, head, sizeof head);
     size_t count = COUNT_OF(head);

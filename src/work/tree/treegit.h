@@ -49,6 +49,9 @@ MUST_USE enum rc treegit_open(const struct treegit *treegit, const struct treegi
 /* Removes our git directory. */
 void treegit_close(const struct treegit *treegit);
 
+/* Outputs of `setup`, which are no change of the agent's: patterns for git, a line each. */
+const char *treegit_excludes(const struct step *step);
+
 /* All of these: RC_LIMIT when the tree is larger than file_bytes_max or the limits of the agent
    allow to read. */
 

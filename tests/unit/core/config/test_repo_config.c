@@ -23,6 +23,8 @@ static const char *const full =
     "agent: {compute: process, command: [./agent.sh, '--fast', ''], adapter: ndjson, prompt: "
     "file,\n"
     "        network: true, env: [API_KEY, _x1]}\n"
+    "setup: [{name: deps, command: npm ci, keys: ['*.json'], outputs: [node_modules, a/b],\n"
+    "         timeoutSeconds: 9}, {name: more, command: x, outputs: [y]}]\n"
     "verify: [{name: unit, command: make test, timeoutSeconds: 30},\n"
     "         {name: lint-2, command: make lint, timeoutMs: 1500},\n"
     "         {name: slow, command: make slow}]\n"
@@ -60,6 +62,13 @@ START_TEST(a_full_document_is_understood)
     ck_assert_str_eq(config.agent.env[0], "API_KEY");
     ck_assert_str_eq(config.agent.env[1], "_x1");
     ck_assert_ptr_null(config.agent.env[2]);
+    ck_assert_uint_eq(config.setup_count, 2);
+    ck_assert_str_eq(config.setup[0].command, "npm ci");
+    ck_assert_str_eq(config.setup[0].keys[0], "*.json");
+    ck_assert_str_eq(config.setup[0].outputs[1], "a/b");
+    ck_assert_ptr_null(config.setup[0].outputs[2]);
+    ck_assert_int_eq(config.setup[0].timeout_ms, 9000);
+    ck_assert_int_eq(config.setup[1].timeout_ms, 900000);
     ck_assert_uint_eq(config.verify_count, 3);
     ck_assert_str_eq(config.verify[0].name, "unit");
     ck_assert_str_eq(config.verify[0].command, "make test");
@@ -318,6 +327,18 @@ static const struct {
     {"{" OK_URL "agent: {command: [a], env: [DROVER_TOKEN]}}", "agent.env[0]", "INVALID_FIELD",
      "DROVER_"},
     {"{" OK_URL "agent: {command: [a], shell: sh}}", "agent.shell", "UNKNOWN_FIELD", "shell"},
+    {"{" OK_TOP "setup: {}}", "setup", "INVALID_FIELD", "array"},
+    {"{" OK_TOP "setup: [{name: a, command: c}]}", "setup[0].outputs", "INVALID_FIELD",
+     "node_modules"},
+    {"{" OK_TOP "setup: [{name: a, outputs: [x]}]}", "setup[0].command", "MISSING_FIELD",
+     "command"},
+    {"{" OK_TOP "setup: [{name: a, command: c, outputs: [/x]}]}", "setup[0].outputs[0]",
+     "INVALID_FIELD", "inside"},
+    {"{" OK_TOP "setup: [{name: a, command: c, outputs: [.git/x]}]}", "setup[0].outputs[0]",
+     "INVALID_FIELD", "inside"},
+    {"{" OK_TOP "setup: [{name: a, command: c, outputs: [x]}, {name: a, command: c, outputs: "
+     "[y]}]}",
+     "setup[1].name", "INVALID_FIELD", "twice"},
     {"{" OK_TOP "verify: {}}", "verify", "INVALID_FIELD", "array"},
     {"{" OK_TOP "verify: [make]}", "verify[0]", "INVALID_FIELD", "object"},
     {"{" OK_TOP "verify: [{command: c}]}", "verify[0].name", "MISSING_FIELD", "name"},

@@ -3,7 +3,7 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/tree/agent_tree.h"
+#include "work/agent/agent_tree.h"
 #include "work/tree/rescue.h"
 #include "work/tree/snapshot_thread.h"
 #include "work/tree/worktree.h"

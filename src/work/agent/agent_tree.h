@@ -1,8 +1,8 @@
 /*
- * agent_tree.h - the tree that an agent works in, made of base and patch.
+ * agent_tree.h - the tree that an agent works in, made of base and patch and what `setup` makes.
  */
-#ifndef WORK_TREE_AGENT_TREE_H
-#define WORK_TREE_AGENT_TREE_H
+#ifndef WORK_AGENT_AGENT_TREE_H
+#define WORK_AGENT_AGENT_TREE_H
 #include "work/job/step.h"
 
 /* At base + latest patch of the input, always made anew.  What an agent did in the one before is

@@ -5,7 +5,7 @@
  * swapped during the copy cannot lead out of the tree.  A file is opened without blocking and
  * checked again through its descriptor before anything is read.
  */
-#include "work/steps/outputs.h"
+#include "work/tree/outputs.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -14,7 +14,9 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +27,8 @@ struct copier {
     struct outputs_room *room;
     struct outputs_count count;
     uid_t owner; /* Of the source: a file of another user is not copied. */
+    bool inside;
+    int above; /* Directories between the tree's top and the output. */
     struct err *err;
 };
 
@@ -81,6 +85,17 @@ static enum rc copy_bytes(struct copier *copier, int from, int to)
     return got < 0 ? fail(copier, "read") : RC_OK;
 }
 
+/* Shares the blocks where the file system can do that; false: the bytes must be copied. */
+static bool clone_bytes(struct copier *copier, int from, int to)
+{
+    struct stat status;
+    if (ioctl(to, FICLONE, from) != 0 || fstat(to, &status) != 0)
+        return false;
+    copier->room->bytes -= status.st_size;
+    copier->count.bytes += status.st_size;
+    return true;
+}
+
 static enum rc copy_file(struct copier *copier, const struct spot *spot)
 {
     CLEANUP(fd_closep)
@@ -98,7 +113,7 @@ static enum rc copy_file(struct copier *copier, const struct spot *spot)
                     S_IRUSR | S_IWUSR);
     if (to < 0)
         return errno == EEXIST ? skip(copier) : fail(copier, "write");
-    enum rc rc = copy_bytes(copier, from, to);
+    enum rc rc = clone_bytes(copier, from, to) ? RC_OK : copy_bytes(copier, from, to);
     if (rc != RC_OK)
         return rc;
     const struct timespec times[] = {status.st_mtim, status.st_mtim};
@@ -109,13 +124,36 @@ static enum rc copy_file(struct copier *copier, const struct spot *spot)
     return RC_OK;
 }
 
-static enum rc copy_link(struct copier *copier, const struct spot *spot, const struct stat *status)
+/* From a directory so many below the top: only ".." up to the top, then only names.  So a chain of
+   such links cannot lead out either. */
+static bool stays_inside(const char *target, int depth)
+{
+    if (target[0] == '/')
+        return false;
+    bool names = false;
+    for (const char *at = target; *at != '\0';) {
+        size_t len = strcspn(at, "/");
+        struct str part = {at, len};
+        if (str_is(part, "..") && (names || depth-- <= 0))
+            return false;
+        names = names || (len > 0 && !str_is(part, ".") && !str_is(part, ".."));
+        at += len + (at[len] == '/');
+    }
+    return true;
+}
+
+static enum rc copy_link(struct copier *copier, const struct spot *spot, const struct stat *status,
+                         int depth)
 {
     char target[PATH_MAX];
     ssize_t len = readlinkat(spot->from, spot->name, target, sizeof target - 1);
     if (len < 0)
         return errno == EINVAL || errno == ENOENT ? skip(copier) : fail(copier, "read");
     target[len] = '\0';
+    if (copier->inside && !stays_inside(target, copier->above + depth))
+        return err_set(copier->err, RC_DENIED, "LINK_LEADS_OUT",
+                       "the output %.200s has a link that leads out of the tree: %.100s -> %.200s",
+                       copier->path, spot->name, target);
     if (symlinkat(target, spot->to, spot->name) != 0)
         return errno == EEXIST ? skip(copier) : fail(copier, "write");
     const struct timespec times[] = {status->st_mtim, status->st_mtim};
@@ -207,7 +245,7 @@ static enum rc copy_entry(struct copier *copier, const struct spot *spot, int de
         return copy_dir(copier, spot, depth);
     if (S_ISREG(status.st_mode))
         return copy_file(copier, spot);
-    return S_ISLNK(status.st_mode) ? copy_link(copier, spot, &status) : skip(copier);
+    return S_ISLNK(status.st_mode) ? copy_link(copier, spot, &status, depth) : skip(copier);
 }
 
 /* ---- the way to the output ---- */
@@ -237,6 +275,7 @@ static enum rc copy_path(struct copier *copier, int *from, int *to)
     char name[NAME_MAX + 1];
     const char *at = copier->path;
     for (size_t len; at[len = strcspn(at, "/")] == '/'; at += len + 1) {
+        copier->above++;
         if (len > NAME_MAX)
             return RC_NOT_FOUND;
         memcpy(name, at, len);
@@ -253,7 +292,7 @@ static enum rc copy_path(struct copier *copier, int *from, int *to)
 enum rc outputs_copy(const struct outputs_copy *copy, struct outputs_room *room,
                      struct outputs_count *ret_count, struct err *err)
 {
-    struct copier copier = {.path = copy->path, .room = room, .err = err};
+    struct copier copier = {.path = copy->path, .room = room, .inside = copy->inside, .err = err};
     CLEANUP(fd_closep) int from = open(copy->from, DIR_FLAGS | O_CLOEXEC);
     CLEANUP(fd_closep) int to = open(copy->to, DIR_FLAGS | O_CLOEXEC);
     struct stat status;

@@ -2,16 +2,18 @@
  * outputs.h - copies files and directories that a check has made from its tree to another place.
  *
  * The source belongs to code that an agent wrote.  Invariants:
- *   1. No symbolic link is followed, in source or destination; links are copied as links.
+ *   1. No symbolic link is followed, in source or destination; links are copied as links.  With
+ *      `inside`, one that could lead out of the tree is refused.
  *   2. Nothing in the destination is replaced: what stands there stays, and is counted as skipped.
  *   3. Regular files, directories and links are copied.  FIFOs, sockets and devices are skipped.
  *   4. Bytes, entries, depth and time are limited.  A sparse file counts with its full length.
  *   5. Permissions keep no set-user-ID, set-group-ID or sticky bit; the owner can read the copy.
  */
-#ifndef WORK_STEPS_OUTPUTS_H
-#define WORK_STEPS_OUTPUTS_H
+#ifndef WORK_TREE_OUTPUTS_H
+#define WORK_TREE_OUTPUTS_H
 #include "base/rc.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What copies may use together; counted down. */
@@ -24,6 +26,7 @@ struct outputs_room {
 struct outputs_copy {
     const char *from, *to; /* Directories that exist. */
     const char *path;      /* Relative to both; without "", "." and ".." (repo_config). */
+    bool inside;           /* RC_DENIED for a link that could lead out of `from`. */
 };
 
 struct outputs_count {

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/steps/outputs.h"
+#include "work/tree/outputs.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -183,6 +183,34 @@ START_TEST(a_tree_gets_one_time_but_for_its_repository)
 }
 END_TEST
 
+/* A link in from/a/out, and whether it may be copied when links must stay inside. */
+static const struct {
+    const char *target;
+    bool stays;
+} links[] = {
+    {"x", true},         {"./x/y", true},          {"..", true},
+    {"../../b", true},   {"../x/./y", true},       {"../..", true},
+    {"../../..", false}, {"../../../b", false},    {"/usr/bin/x", false},
+    {"x/../y", false},   {"x/../../../..", false}, {".././../..", false},
+    {"..//../x", true},
+};
+
+START_TEST(a_link_that_could_lead_out_is_refused_on_request)
+{
+    kit_sh(&kit, "mkdir -p from/a/out; ln -s %s from/a/out/link", links[_i].target);
+    const struct outputs_copy order = {
+        .from = arena_printf(&kit.arena, "%s/from", kit.dir),
+        .to = arena_printf(&kit.arena, "%s/to", kit.dir),
+        .path = "a/out",
+        .inside = true,
+    };
+    enum rc rc = outputs_copy(&order, &room, &count, &err);
+    ck_assert_msg(rc == (links[_i].stays ? RC_OK : RC_DENIED), "%s: %s", links[_i].target,
+                  err.text);
+    ck_assert_str_eq(kit_sh(&kit, "ls to/a/out"), links[_i].stays ? "link" : "");
+}
+END_TEST
+
 Suite *outputs_suite(void)
 {
     Suite *suite = suite_create("outputs");
@@ -192,6 +220,8 @@ Suite *outputs_suite(void)
     tcase_add_test(tests, files_directories_and_links_come_with_content_mode_and_time);
     tcase_add_test(tests, nothing_is_replaced);
     tcase_add_test(tests, no_link_leads_out_of_either_tree);
+    tcase_add_loop_test(tests, a_link_that_could_lead_out_is_refused_on_request, 0,
+                        (int)COUNT_OF(links));
     tcase_add_test(tests, pipes_sockets_and_devices_are_left_out);
     tcase_add_loop_test(tests, what_is_too_large_is_refused, 0, (int)COUNT_OF(large));
     tcase_add_test(tests, it_ends_when_it_is_told_to);
