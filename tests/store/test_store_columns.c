@@ -330,7 +330,7 @@ static const struct aggregate {
     const char *text_column;    /* Has a CHECK: this text at first, and that one when changed. */
     const char *text_first, *text_changed;
 } aggregates[] = {
-    /* clang-format off: a row is one or two lines. */
+    /* clang-format off */
     {"accounts", &account_shape, "id", write_account, {write_accounts_save}, NULL, NULL, NULL},
     {"approvals", &approval_shape, "id", write_approvals_insert, {write_approvals_save},
      "status", "pending", "approved"},
