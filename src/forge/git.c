@@ -224,6 +224,14 @@ static bool is_unauthorized(const char *words)
     return false;
 }
 
+/* A call about a remote alone must not find a repository around it, as that of a checkout in which
+   drover was started: its own "origin" would be taken. */
+static const char *cwd_of(const struct git_call *call)
+{
+    bool anywhere = call->dir == NULL && call->git_dir == NULL;
+    return anywhere && call->origin != NULL ? "/" : call->dir;
+}
+
 /* The end of git's message, on one line. */
 static enum rc refused(const struct git_call *call, struct buf *words, struct err *err)
 {
@@ -249,7 +257,7 @@ enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_sta
     const char *command = call->args[0];
     struct proc_spec spec = {.argv = argv_of(call, &arena),
                              .env = git_env(git, call, &arena),
-                             .cwd = call->dir,
+                             .cwd = cwd_of(call),
                              .run_stdin_fd = call->input_fd};
     struct proc_limits limits = {.timeout_ms = left_ms(git),
                                  .cancel = git->cancel,

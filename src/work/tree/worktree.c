@@ -156,8 +156,7 @@ static enum rc make_and_fetch(struct step *step, struct err *err)
 static bool origin_answers(struct step *step)
 {
     struct git git = step_git(step);
-    struct git_call ask = {.dir = "/",
-                           .args = GIT_ARGS("ls-remote", "--quiet", "--heads", "origin"),
+    struct git_call ask = {.args = GIT_ARGS("ls-remote", "--quiet", "--heads", "origin"),
                            .origin = step->input.config.url};
     return git_run(&git, &ask, NULL) == RC_OK;
 }
