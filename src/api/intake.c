@@ -1,9 +1,9 @@
 /*
  * intake.c - issues that were looked at, and what was decided about them.
  */
+#include "store/intake.h"
 #include "api/listing.h"
 #include "api/routes.h"
-#include "store/intake.h"
 
 enum { REPOSITORY_NAME_MAX = 200 };
 

@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 /* A task at the local forge does not pass it: other tests than faults.test.mjs reach it. */
-#define ELSEWHERE(name, may_fail) {name, may_fail}
+#define ELSEWHERE(name, may_fail) \
+    {                             \
+        name, may_fail            \
+    }
 
 /* When you add a point, add it here: one that is not listed ends the process.  Where may_fail is
    false, a failure would be wrong: the operation has succeeded. */

@@ -1,9 +1,10 @@
 /*
  * checks_gitea.c - statuses of a commit at Gitea or Forgejo.
  *
- * Jobs of Actions are statuses, too: their address ends in /actions/runs/RUN/jobs/JOB.  In Gitea 1.26
- * and later these are the ids by which the API knows them; before, and in Forgejo, they are indexes
- * that lead nowhere.  So a job is asked for its name and its run before anything is done with it.
+ * Jobs of Actions are statuses, too: their address ends in /actions/runs/RUN/jobs/JOB. In Gitea
+ * 1.26 and later these are the ids by which the API knows them; before, and in Forgejo, they are
+ * indexes that lead nowhere. So a job is asked for its name and its run before anything is done
+ * with it.
  */
 #include "core/text/prose.h"
 #include "forge/checks.h"

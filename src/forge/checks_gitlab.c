@@ -1,10 +1,10 @@
 /*
  * checks_gitlab.c - jobs of GitLab's pipelines, and statuses that others put on a commit.
  *
- * Both are "commit statuses" to GitLab, under one list; only a job has a log and can be retried, and
- * only the list of a pipeline's jobs says which ones are jobs and why one failed.  Drover's own check
- * is a status.  A job that may fail passes, as GitLab has it; one that a person has to start waits,
- * unless the pipeline passes without it.
+ * Both are "commit statuses" to GitLab, under one list; only a job has a log and can be retried,
+ * and only the list of a pipeline's jobs says which ones are jobs and why one failed. Drover's own
+ * check is a status. A job that may fail passes, as GitLab has it; one that a person has to start
+ * waits, unless the pipeline passes without it.
  */
 #include "core/text/prose.h"
 #include "forge/checks.h"

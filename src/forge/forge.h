@@ -50,7 +50,7 @@ struct forge_change {
     int64_t time_us;     /* Date of the commit: the same at every try. */
     bool draft;
     /* A repair of a pull request that is there: base_commit is its head, the commit goes on top. */
-    int64_t number;               /* 0: it is to be opened, or found by the branch or the run. */
+    int64_t number; /* 0: it is to be opened, or found by the branch or the run. */
     /* Its head, where base_commit is something else: the merge of the head and `merged`, with
        conflict marks.  Both are the parents of the commit then.  NULL: base_commit is the head. */
     const char *head, *merged;

@@ -2,7 +2,7 @@
  * gitea.c - Gitea and Forgejo behind the port.
  *
  * Pull requests cannot be searched by their branch: the open ones are read, and of the closed ones
- * those that changed last.  Merging is by the repository's default way.  What became of a merge whose
+ * those that changed last. Merging is by the repository's default way. What became of a merge whose
  * answer was lost is read again: a pull request that is merged at the same head is ours.
  *
  * "gitea" is Gitea 1.27 or later; "forgejo" is Forgejo, and any older Gitea: what both have.
@@ -199,7 +199,7 @@ static enum rc merged_at(struct forge_call *call, const struct host_repo *repo, 
                          const char *head, char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    struct host_pr pr;
+    struct host_pr pr = {.number = 0};
     enum rc rc = gitea_get(call, repo, number, &arena, &pr, err);
     if (rc != RC_OK)
         return rc;

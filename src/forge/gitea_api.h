@@ -2,7 +2,7 @@
  * gitea_api.h - for the files of Gitea and Forgejo: how their API is called, version 1 of it.
  *
  * Issues and pull requests are numbered together, and a pull request is an issue too.  A title that
- * begins with "WIP:" makes a draft.  Pages have 50 items, unless the server is configured otherwise.
+ * begins with "WIP:" makes a draft. Pages have 50 items, unless the server is configured otherwise.
  */
 #ifndef FORGE_GITEA_API_H
 #define FORGE_GITEA_API_H

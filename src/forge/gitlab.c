@@ -154,7 +154,7 @@ static enum rc merged_at(struct forge_call *call, const struct host_repo *repo, 
                          const char *head, char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    struct host_pr pr;
+    struct host_pr pr = {.number = 0};
     enum rc rc = gitlab_get(call, repo, number, &arena, &pr, err);
     if (rc != RC_OK)
         return rc;

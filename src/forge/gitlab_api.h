@@ -1,7 +1,7 @@
 /*
  * gitlab_api.h - for the files of GitLab: how its API is called, version 4 of it.
  *
- * A merge request is `iid` within its project, the project is "group%2Fname" in every path.  A title
+ * A merge request is `iid` within its project, the project is "group%2Fname" in every path. A title
  * that begins with "Draft:" makes a draft.
  */
 #ifndef FORGE_GITLAB_API_H

@@ -1,7 +1,7 @@
 /*
  * gitlab_roles.h - what people are to a project of GitLab, asked for all of them at once.
  *
- * GitLab does not say it with what they write.  Owner is OWNER, Developer and Maintainer are MEMBER,
+ * GitLab does not say it with what they write. Owner is OWNER, Developer and Maintainer are MEMBER,
  * what is below is CONTRIBUTOR: those may not push, so they may not have work done.
  */
 #ifndef FORGE_GITLAB_ROLES_H

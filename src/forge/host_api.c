@@ -66,9 +66,9 @@ enum rc host_place(const char *configured_api, const char *url, const char *suff
     if (configured_api != NULL && text_ends(api, suffix)) {
         web = arena_strndup(arena, api, strlen(api) - strlen(suffix));
         const char *prefix = strchr(strstr(web, "://") != NULL ? strstr(web, "://") + 3 : web, '/');
-        size_t len = prefix != NULL ? strlen(prefix + 1) : 0;
-        if (len > 0 && strncmp(path, prefix + 1, len) == 0 && path[len] == '/')
-            path += len + 1;
+        const char *below = prefix != NULL ? arena_printf(arena, "%s/", prefix + 1) : "/";
+        if (below[0] != '/' && text_starts(path, below))
+            path += strlen(below);
     }
     const char *host = strstr(api, "://");
     if (host == NULL || strchr(path, '/') == NULL)

@@ -226,12 +226,12 @@ static enum rc gitlab_open_issue(struct forge_call *call, const char *url,
 
 static enum rc change_state(struct issue_reader *reader, const char *state)
 {
-    CLEANUP(buf_release) struct buf body;
     const struct issue *issue = &reader->issue;
     if (text_same(state, issue->state))
         return err_set(reader->err, RC_CONFLICT,
                        text_same(state, "closed") ? "ISSUE_CLOSED" : "ISSUE_OPEN",
                        "Issue %" PRId64 " is %s already.", issue->number, issue->state);
+    CLEANUP(buf_release) struct buf body;
     struct jw jw = host_body(&body);
     jw_kstr(&jw, "state_event", text_same(state, "closed") ? "close" : "reopen");
     host_body_end(&jw);
@@ -253,12 +253,12 @@ static enum rc change_labels(struct issue_reader *reader, struct str labels)
 
 static enum rc add_words(struct issue_reader *reader, const struct issue_words *words)
 {
-    CLEANUP(buf_release) struct buf body;
     const struct issue *issue = &reader->issue;
     if (issue->comment_count >= ISSUE_COMMENTS_MAX)
         return err_set(reader->err, RC_CONFLICT, "TOO_MANY_COMMENTS",
                        "Issue %" PRId64 " has %d comments; it takes no more.", issue->number,
                        ISSUE_COMMENTS_MAX);
+    CLEANUP(buf_release) struct buf body;
     struct jw jw = host_body(&body);
     jw_kstr(&jw, "body", words->body);
     host_body_end(&jw);

@@ -25,11 +25,8 @@ static const struct {
     const char *forge;
     const struct people_ops *ops;
 } forges[] = {
-    {"local", &people_local},
-    {"github", &people_github},
-    {"gitlab", &people_gitlab},
-    {"gitea", &people_gitea},
-    {"forgejo", &people_gitea},
+    {"local", &people_local}, {"github", &people_github}, {"gitlab", &people_gitlab},
+    {"gitea", &people_gitea}, {"forgejo", &people_gitea},
 };
 
 void act_list_add(struct act_list *list, const struct forge_act *act)

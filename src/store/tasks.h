@@ -46,7 +46,7 @@ struct task_row {
     struct id pull_request_id;
     const char *head_commit;
     const char *merge_with; /* Its agent starts from the head merged with this; or NULL. */
-    struct str origin;     /* JSON object: the issue that it was made of; or empty. */
+    struct str origin;      /* JSON object: the issue that it was made of; or empty. */
 };
 
 struct task_filter { /* NULL, none or -1: any */

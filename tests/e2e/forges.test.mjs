@@ -1,5 +1,5 @@
-// forges.test.mjs - the same cases over every hosted forge: GitHub, GitLab, Gitea and Forgejo, each a
-// server on loopback that keeps state, and git over HTTP.
+// forges.test.mjs - the same cases over every hosted forge: GitHub, GitLab, Gitea and Forgejo, each
+// a server on loopback that keeps state, and git over HTTP.
 //
 // DROVER_FORGE=gitlab runs one of them.
 import assert from 'node:assert/strict';

@@ -80,8 +80,8 @@ describe('a publication over a broken line', { concurrency: 4 }, () => {
 });
 
 // The quota of the bot that is left in the window, by the hub's own count.
-function leftOf(hub) {
-    const bucket = hub.world.bucket({ bucket: `user:${hub.user(BOT).id}` }, 'core');
+function leftOf(hub, resource = 'core') {
+    const bucket = hub.world.bucket({ bucket: `user:${hub.user(BOT).id}` }, resource);
     return bucket.limit - bucket.used;
 }
 
@@ -119,6 +119,48 @@ describe('a quota that is nearly spent', () => {
                     && at >= begun && at < begun + windowMs - 1000);
                 assert.ok(first.length <= LEFT - RESERVE,
                     `${first.length} calls were made of ${LEFT}, of which people have ${RESERVE}`);
+            } finally {
+                await all.stop();
+            }
+        }));
+
+    it('lets the shepherds of 20 open pull requests wait, and look again later', () =>
+        withRoom(20_000, async (windowMs) => {
+            const all = await startWithHub({ args: ['--workers', '4'] });
+            const { hub, server } = all;
+            const opened = async () => (await server.list('/v1/pull-requests'))
+                .filter(({ status }) => status === 'open');
+            const looks = async () => Promise.all((await opened()).map(async ({ id }) =>
+                (await server.get(`/v1/pull-requests/${id}`)).shepherd?.lookedAt ?? ''));
+            try {
+                const names = [];
+                for (let i = 0; i < TASKS; i++) {
+                    const { name } = await onboard(all, `acme/open-${i}`, fixes,
+                        { ...QUIET, shepherd: { pollMs: 1000 } });
+                    names.push(name);
+                }
+                const begun = Date.now();
+                hub.setLimit(BOT, { resource: 'graphql', limit: LIMIT, remaining: LEFT,
+                    resetInMs: windowMs, next: 5000 });
+                const tasks = await Promise.all(names.map((name) => server.submit(name)));
+                await until('a look that waits for the quota', async (note) => {
+                    const jobs = await server.list('/v1/jobs?queue=drover.observe');
+                    const found = jobs.filter((job) => /forge_limit/.test(JSON.stringify(job)));
+                    if (found.length === 0 && Date.now() > begun + windowMs) throw new TooSlow();
+                    note({ left: leftOf(hub, 'graphql'), count: jobs.length });
+                    return found[0];
+                });
+                for (const { taskId } of tasks) await server.untilTask(taskId, 'completed');
+                assert.equal((await opened()).length, TASKS);
+                const then = new Date(begun + windowMs).toISOString();
+                await until('all to be looked at in the next window', async (note) =>
+                    note(await looks()).every((at) => at > then));
+                assert.deepEqual(hub.requests.filter(({ status }) => status === 403), []);
+                const spent = hub.requests.filter(({ path, at }) => path === '/graphql'
+                    && at >= begun && at < begun + windowMs - 1000);
+                assert.ok(spent.length <= LEFT - RESERVE,
+                    `${spent.length} calls were made of ${LEFT}, of which people have ${RESERVE}`);
+                for (const name of names) assertOnce(hub.repo(name));
             } finally {
                 await all.stop();
             }

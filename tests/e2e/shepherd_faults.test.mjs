@@ -5,8 +5,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commitTo, fixes, git, refs } from './lib/git.mjs';
+import { onboard, startWithHub } from './lib/github.mjs';
 import { Server } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
+import { CIS } from '../hub/hub.mjs';
 
 const BIN = process.env.DROVER_FAULTS_BIN;
 const SHEPHERD = { merge: 'approved', pollMs: 200, settleMs: 1 };
@@ -25,8 +27,8 @@ const POINTS = [['observe.read', 1], ['observe.read', 2], ['observe.read', 3],
     ['move.push', 1], ['move.pushed', 1], ['attend.act', 1], ['attend.acted', 1]];
 
 class Walk {
-    constructor([point, time]) {
-        this.server = new Server({ bin: BIN, args: ['--workers', '2'],
+    constructor([point, time], server) {
+        this.server = server ?? new Server({ bin: BIN, args: ['--workers', '2'],
             env: { DROVER_FAULT: `${point}:die:${time}` } });
         this.died = 0;
     }
@@ -40,7 +42,7 @@ class Walk {
                 if (this.server.isRunning() || this.died > 0) throw error;
                 await this.server.exit;
                 this.died++;
-                this.server.env = {};
+                delete this.server.env.DROVER_FAULT;
                 await this.server.start();
             }
         }
@@ -108,4 +110,29 @@ describe('the server dies', { concurrency: 2, skip: BIN ? false : 'no build with
                 }
             });
         }
+
+        it('while a head is verified that a person has pushed at GitHub, which is then merged',
+            async () => {
+                const world = await startWithHub({ bin: BIN, args: ['--workers', '2'],
+                    hub: { lazyMergeable: false }, env: { DROVER_FAULT: 'rebase.verify:die:1' } });
+                const { server } = world;
+                const walk = new Walk(['rebase.verify', 1], server);
+                try {
+                    const { name, repo } = await onboard(world, 'acme/pushed', fixes,
+                        { shepherd: SHEPHERD, train: { use: 'off' }, ci: CIS.green() });
+                    const { runId } = await server.submit(name);
+                    const first = await walk.untilPr('a review', runId,
+                        (pr) => pr.shepherd?.state === 'review' && !pr.draft);
+                    const pull = repo.pull(first.number);
+                    repo.commit(pull.headRef, { 'person.txt': 'x\n' }, { by: 'rob' });
+                    await walk.untilPr('its certificate', runId,
+                        (pr) => pr.headCommit === pull.headSha && pr.shepherd.verified);
+                    assert.equal(walk.died, 1);
+                    pull.review({ by: 'ann', state: 'APPROVED' });
+                    await walk.untilPr('its merge', runId, (pr) => pr.status === 'merged');
+                    assert.ok(pull.merged);
+                } finally {
+                    await world.stop();
+                }
+            });
     });

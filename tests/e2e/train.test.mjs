@@ -233,7 +233,8 @@ describe('a train', { concurrency: false }, () => {
         const train = await track.untilEnded(pulls);
         assert.equal(train.landed, 3);
         assert.equal(train.rejected, 1);
-        assert.equal(train.verifications <= 5, true, `${train.verifications} verifications`);
+        // Positions that were under way when one was found bad are verified once more.
+        assert.ok(train.verifications <= 10, `${train.verifications} verifications`);
         track.assertGreen();
         track.assertOnce([pulls[0], pulls[2], pulls[3]]);
     });

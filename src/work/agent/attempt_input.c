@@ -8,6 +8,7 @@
 #include "core/run/said.h"
 #include "forge/token_source.h"
 #include "net/git_credential.h"
+#include "work/agent/agent_tree.h"
 #include "work/agent/attempt.h"
 #include "work/job/account_env.h"
 #include "work/job/attachments.h"
@@ -15,7 +16,6 @@
 #include "work/job/step_secrets.h"
 #include "work/sandbox/homeseed.h"
 #include "work/sandbox/logins.h"
-#include "work/agent/agent_tree.h"
 #include "work/tree/worktree.h"
 #include <inttypes.h>
 #include <stdlib.h>

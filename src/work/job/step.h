@@ -69,8 +69,8 @@ struct step_input {
     bool session_over;
     const char *agent_session; /* Of a local agent: what it reported last; or NULL. */
     const struct js *record;   /* collect: the agent's own report; or NULL */
-    struct {            /* A repair: the pull request that it continues. */
-        int64_t number; /* 0: none */
+    struct {                   /* A repair: the pull request that it continues. */
+        int64_t number;        /* 0: none */
         const char *title, *head;
         const char *merge_with; /* The agent starts from the merge of head and this; or NULL. */
     } pr;

@@ -1,8 +1,8 @@
 /*
  * prepare.c - makes or updates the mirror, resolves the base commit, makes the agent's tree.
  */
-#include "work/job/step.h"
 #include "work/agent/agent_tree.h"
+#include "work/job/step.h"
 #include "work/tree/worktree.h"
 
 enum rc step_prepare(struct step *step, struct err *err)

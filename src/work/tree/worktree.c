@@ -6,7 +6,6 @@
  * clones borrow its objects; only one thread at a time changes one.
  */
 #include "work/tree/worktree.h"
-#include "work/tree/tree_merge.h"
 #include "base/boot.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -15,6 +14,7 @@
 #include "work/job/repo_step.h"
 #include "work/job/step_secrets.h"
 #include "work/tree/mirror.h"
+#include "work/tree/tree_merge.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-// forge_front.mjs - the front of the forges of the tests: tokens, routes, pages, ETags, rate limits,
-// faults, git over HTTP, and a record of what was asked.  gitlab.mjs and gitea.mjs bring the routes.
+// forge_front.mjs - the front of the forges of the tests: tokens, routes, pages, ETags, rate
+// limits, faults, git over HTTP, and a record of what was asked. gitlab.mjs and gitea.mjs bring the
+// routes.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -30,9 +31,9 @@ export class ForgeFront {
     // api: "/api/v4"; page: {param, max}; tokenOf(authorization header) gives the token.
     // described: a description of the API (swagger.mjs) that all requests are compared with.
     constructor({ api, routes, page, tokenOf, separateNumbers = false, refusals, described }) {
-        Object.assign(this, { api, page, described, tokenOf, separateNumbers, refusals, requests: [],
-            faults: new Faults(), errors: [], users: new Map(), tokens: new Map(), repos: [],
-            limit: null, ids: 1000 });
+        Object.assign(this, { api, page, described, tokenOf, separateNumbers, refusals,
+            requests: [], faults: new Faults(), errors: [], users: new Map(), tokens: new Map(),
+            repos: [], limit: null, ids: 1000 });
         this.routes = routes.map(([method, template, handle, options]) => ({ method, template,
             handle, options, pattern: patternOf(template) }));
         this.dir = mkdtempSync(join(tmpdir(), 'forge-'));
@@ -57,7 +58,7 @@ export class ForgeFront {
         rmSync(this.dir, { recursive: true, force: true });
         directories.delete(this.dir);
         if (this.errors.length > 0) throw new AggregateError(this.errors,
-            `the forge has failed: ${[...new Set(this.errors.map(String))].slice(0, 20).join('\n')}`);
+            ['the forge has failed:', ...new Set(this.errors.map(String))].slice(0, 20).join('\n'));
     }
 
     nextId() {

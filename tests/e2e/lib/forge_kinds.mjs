@@ -2,8 +2,8 @@
 //
 // A world is one forge that runs, with the repository acme/billing:
 //   name, forge, repo, url, api, token       how drover gets there
-//   pulls()                                  [{number, title, body, labels, reviewers, draft, state,
-//                                              merged, head, sha}]
+//   pulls()                                  [{number, title, body, labels, reviewers, draft,
+//                                              state, merged, head, sha}]
 //   issue({title, body, by}), comments(number)
 //   checks(sha)                              [{name, state}], state: passed, failed, pending
 //   paths                                    {create, find, comment, ...}: RegExps of the API

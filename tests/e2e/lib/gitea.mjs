@@ -1,11 +1,12 @@
-// gitea.mjs - a Gitea on loopback that keeps state: pull requests, reviews, statuses, issues, labels,
-// and git over HTTP.  With {forgejo: true} it lacks what Forgejo lacks.
+// gitea.mjs - a Gitea on loopback that keeps state: pull requests, reviews, statuses, issues,
+// labels, and git over HTTP. With {forgejo: true} it lacks what Forgejo lacks.
 //
 // Answers have the members that Gitea's own descriptions of them have, as far as a client may need
 // them.  A request with a member that Gitea does not know is refused: Gitea would ignore it.
 import { ForgeFront } from './forge_front.mjs';
 import { Swagger } from './swagger.mjs';
 
+const SWAGGER = process.env.DROVER_GITEA_SWAGGER;
 const DRAFT = /^\s*(wip:|\[wip\])\s*/i;
 
 export function startGitea({ forgejo = false } = {}) {
@@ -14,7 +15,7 @@ export function startGitea({ forgejo = false } = {}) {
         routes: forgejo ? ROUTES.filter(([, , , options]) => !options?.gitea) : ROUTES,
         page: { param: 'limit', max: 50, etags: false },
         tokenOf: (header) => /^(?:token|Bearer) (.+)$/.exec(header)?.[1],
-        described: process.env.DROVER_GITEA_SWAGGER && new Swagger(process.env.DROVER_GITEA_SWAGGER),
+        described: SWAGGER && new Swagger(SWAGGER),
         refusals: (status, message) => ({ message, url: 'https://gitea.example/api/swagger' }),
     }).start();
 }

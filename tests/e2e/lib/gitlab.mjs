@@ -1,5 +1,5 @@
-// gitlab.mjs - a GitLab on loopback that keeps state: merge requests, notes, discussions, approvals,
-// pipelines, statuses, issues, and git over HTTP.
+// gitlab.mjs - a GitLab on loopback that keeps state: merge requests, notes, discussions,
+// approvals, pipelines, statuses, issues, and git over HTTP.
 //
 // Answers have the members that GitLab's own descriptions of them have, as far as a client may need
 // them.  A request with a member that GitLab does not know is refused: GitLab would ignore it.

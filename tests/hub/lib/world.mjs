@@ -231,7 +231,7 @@ export class World {
         const all = this.buckets.get(actor.bucket) ?? {};
         this.buckets.set(actor.bucket, all);
         const limit = actor.kind === 'anonymous' && resource === 'core' ? 60 : LIMITS[resource];
-        const made = () => ({ limit, used: 0, reset: now + WINDOW_MS });
+        const made = () => ({ limit, used: 0, reset: wholeSecond(now + WINDOW_MS) });
         if (!all[resource] || all[resource].reset <= now)
             all[resource] = { ...made(), ...(all[resource] && { limit: all[resource].next
                 ?? all[resource].limit }) };
@@ -245,9 +245,12 @@ export class World {
         bucket.limit = limit ?? bucket.limit;
         bucket.next = next;
         bucket.used = remaining === undefined ? bucket.used : bucket.limit - remaining;
-        bucket.reset = this.now() + resetInMs;
+        bucket.reset = wholeSecond(this.now() + resetInMs);
     }
 }
+
+// A window ends when its header says so, which has no fractions.
+const wholeSecond = (ms) => Math.ceil(ms / 1000) * 1000;
 
 export const covers = (have, want) => LEVELS.indexOf(have ?? 'none') >= LEVELS.indexOf(want);
 const LEVELS = ['none', 'read', 'write', 'admin'];

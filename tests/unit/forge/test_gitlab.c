@@ -76,6 +76,40 @@ END_TEST
 
 /* ---- the view ---- */
 
+static void check_reviews(const struct pr_view *shown)
+{
+    const struct pr_view view = *shown;
+    ck_assert_uint_eq(view.review_count, 3);
+    for (size_t i = 0; i < view.review_count; i++) {
+        const struct review_view *review = &view.reviews[i];
+        bool old = text_same(review->author, "old");
+        ck_assert_str_eq(review->commit, old ? HOST_OLD : HOST_HEAD);
+        ck_assert_str_eq(review->association, text_same(review->author, "ann")   ? "MEMBER"
+                                              : text_same(review->author, "rob") ? "CONTRIBUTOR"
+                                                                                 : "NONE");
+        ck_assert_int_eq(review->verdict, text_same(review->author, "rob")
+                                              ? REVIEW_CHANGES_REQUESTED
+                                              : REVIEW_APPROVED);
+    }
+}
+
+static void check_threads_and_checks(const struct pr_view *shown)
+{
+    const struct pr_view view = *shown;
+    ck_assert_uint_eq(view.thread_count, 1);
+    ck_assert_str_eq(view.threads[0].path, "a.c");
+    ck_assert_int_eq(view.threads[0].line, 3);
+    ck_assert(view.threads[0].outdated && !view.threads[0].resolved);
+    ck_assert_uint_eq(view.threads[0].comment_count, 2);
+    ck_assert_uint_eq(view.check_count, 5); /* Not the job of the superseded pipeline. */
+    ck_assert(view.checks[0].job && view.checks[0].state == CHECK_FAILED);
+    ck_assert_int_eq(view.checks[1].state, CHECK_PASSED);
+    ck_assert(!view.checks[1].required);
+    ck_assert_int_eq(view.checks[2].state, CHECK_TIMED_OUT);
+    ck_assert(view.checks[3].own && !view.checks[3].job);
+    ck_assert_int_eq(view.checks[4].state, CHECK_PENDING);
+}
+
 START_TEST(a_view_has_checks_reviews_and_threads)
 {
     struct pr_view view;
@@ -130,30 +164,8 @@ START_TEST(a_view_has_checks_reviews_and_threads)
     ck_assert(view.auto_merge && !view.queued && !view.draft && !view.cut);
     ck_assert_int_eq(view.mergeable, MERGE_CLEAN);
     ck_assert_str_eq(view.labels[0], "bug");
-    ck_assert_uint_eq(view.review_count, 3);
-    for (size_t i = 0; i < view.review_count; i++) {
-        const struct review_view *review = &view.reviews[i];
-        bool old = text_same(review->author, "old");
-        ck_assert_str_eq(review->commit, old ? HOST_OLD : HOST_HEAD);
-        ck_assert_str_eq(review->association, text_same(review->author, "ann")   ? "MEMBER"
-                                              : text_same(review->author, "rob") ? "CONTRIBUTOR"
-                                                                                 : "NONE");
-        ck_assert_int_eq(review->verdict, text_same(review->author, "rob")
-                                              ? REVIEW_CHANGES_REQUESTED
-                                              : REVIEW_APPROVED);
-    }
-    ck_assert_uint_eq(view.thread_count, 1);
-    ck_assert_str_eq(view.threads[0].path, "a.c");
-    ck_assert_int_eq(view.threads[0].line, 3);
-    ck_assert(view.threads[0].outdated && !view.threads[0].resolved);
-    ck_assert_uint_eq(view.threads[0].comment_count, 2);
-    ck_assert_uint_eq(view.check_count, 5); /* Not the job of the superseded pipeline. */
-    ck_assert(view.checks[0].job && view.checks[0].state == CHECK_FAILED);
-    ck_assert_int_eq(view.checks[1].state, CHECK_PASSED);
-    ck_assert(!view.checks[1].required);
-    ck_assert_int_eq(view.checks[2].state, CHECK_TIMED_OUT);
-    ck_assert(view.checks[3].own && !view.checks[3].job);
-    ck_assert_int_eq(view.checks[4].state, CHECK_PENDING);
+    check_reviews(&view);
+    check_threads_and_checks(&view);
 }
 END_TEST
 

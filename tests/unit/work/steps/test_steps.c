@@ -4,8 +4,8 @@
 #include "base/boot.h"
 #include "base/fd.h"
 #include "tests/unit/git_host.h"
-#include "work/job/attachments.h"
 #include "work/agent/agent_tree.h"
+#include "work/job/attachments.h"
 #include "work/tree/mirror.h"
 #include "work/tree/worktree.h"
 #include <check.h>
