@@ -2,8 +2,8 @@
  * workers.c - the announcements of workers, and their listing.
  *
  * A worker sends {name, slots, busy, queues, version, host, pid, state, unpublishedCount,
- * unpublishedBytes} at its start and with every heartbeat, so that a server that has lost this
- * state soon has it again.  The answer holds the length of leases.
+ * unpublishedBytes, diskFree, diskLow} at its start and with every heartbeat, so that a server that
+ * has lost this state soon has it again.  The answer holds the length of leases.
  */
 #include "control/watch/workers.h"
 #include "api/listing.h"
@@ -47,6 +47,10 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
                &worker->unpublished_count);
     fields_int(&fields, "unpublishedBytes", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX / 2},
                &worker->unpublished_bytes);
+    worker->disk_free = -1;
+    fields_int(&fields, "diskFree", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX / 2},
+               &worker->disk_free);
+    fields_bool(&fields, "diskLow", FIELD_OPTIONAL, &worker->disk_low);
     if (worker->name != NULL && !worker_name_valid(worker->name))
         fields_fail(&fields, "name", "a worker's name has letters, digits, '.', '_' and '-'");
     worker->draining = presence == PRESENCE_DRAINING;
@@ -102,6 +106,9 @@ static void write_worker(struct jw *jw, const struct worker_row *worker)
     jw_ktime(jw, "lastSeenAt", worker->last_seen_us);
     jw_kint(jw, "unpublishedCount", worker->unpublished_count);
     jw_kint(jw, "unpublishedBytes", worker->unpublished_bytes);
+    if (worker->disk_free >= 0)
+        jw_kint(jw, "diskFree", worker->disk_free);
+    jw_kbool(jw, "diskLow", worker->disk_low);
     jw_end(jw, '}');
 }
 

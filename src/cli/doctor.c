@@ -105,6 +105,20 @@ static void print_unpublished(struct cli *cli, const struct js *workers)
     }
 }
 
+static void print_low(struct cli *cli, const struct js *workers)
+{
+    for (size_t i = 0; i < js_count(workers); i++) {
+        const struct js *worker = js_at(workers, i);
+        CLEANUP(buf_release) struct buf name;
+        buf_init(&name, LINE_BYTES_MAX);
+        term_clean(&name, js_get_str(worker, "worker", ""));
+        (void)printf(
+            "%slook%s the disk of %s is low, %s free: it leases no steps that need space\n",
+            term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW), buf_text(&name),
+            term_bytes(&cli->arena, js_get_int(worker, "diskFree", 0)));
+    }
+}
+
 static int run_doctor(struct cli *cli)
 {
     struct err err = {0};
@@ -126,6 +140,7 @@ static int run_doctor(struct cli *cli)
     print_limits(cli, js_get(answer.tree, "forgeLimits"));
     print_kept(cli, js_get(answer.tree, "keptTrees"));
     print_unpublished(cli, js_get(answer.tree, "unpublished"));
+    print_low(cli, js_get(answer.tree, "diskLow"));
     (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");
     return healthy ? CLI_DONE : CLI_FAILED;
 }

@@ -31,12 +31,20 @@ static const char *queues_text(const struct js *queues, struct arena *arena)
     return text;
 }
 
+static const char *disk_text(const struct js *worker, struct arena *arena)
+{
+    if (js_get(worker, "diskFree") == NULL)
+        return "-";
+    const char *bytes = term_bytes(arena, js_get_int(worker, "diskFree", 0));
+    return js_get_bool(worker, "diskLow", false) ? arena_printf(arena, "%s, low", bytes) : bytes;
+}
+
 static void workers_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"WORKER", false, true},   {"STATE", false, false},  {"SLOTS", true, false},
-        {"BUSY", true, false},     {"QUEUES", false, false}, {"LAST HEARTBEAT", false, false},
-        {"VERSION", false, false}, {"HOST", false, false},
+        {"WORKER", false, true},    {"STATE", false, false},   {"SLOTS", true, false},
+        {"BUSY", true, false},      {"QUEUES", false, false},  {"LAST HEARTBEAT", false, false},
+        {"DISK FREE", true, false}, {"VERSION", false, false}, {"HOST", false, false},
     };
     struct arena *arena = &cli->arena;
     struct table table;
@@ -53,6 +61,8 @@ static void workers_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, queues_text(js_get(item, "queues"), arena), TONE_PLAIN);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "lastSeenAt", NULL), arena),
                    TONE_DIM);
+        table_cell(&table, disk_text(item, arena),
+                   js_get_bool(item, "diskLow", false) ? TONE_RED : TONE_PLAIN);
         table_cell(&table, js_get_str(item, "version", ""), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "host", ""), TONE_DIM);
     }

@@ -95,6 +95,7 @@ struct step_row {
     bool outlives_run;  /* It may run, and be replayed, after the run's end. */
     bool writes;        /* It changes something at its forge: it may have a token for that. */
     bool routine;       /* Made again and again: a job that succeeded is deleted after a day. */
+    bool fills_disk;    /* It makes or fills trees: not while the worker's disk is low. */
     bool bare;          /* It belongs to no run: of its input only the payload is there. */
 };
 

@@ -285,6 +285,7 @@ static const struct step_row table[] = {
         .result = RESULT(prepare_fields),
         .class = CLASS_SHORT,
         .preference = 30,
+        .fills_disk = true,
     },
     {
         .kind = STEP_HYDRATE,
@@ -312,6 +313,7 @@ static const struct step_row table[] = {
         .preference = 50,
         .runs_agent = true,
         .works_in_tree = true,
+        .fills_disk = true,
     },
     {
         .kind = STEP_CUSTOM,
@@ -325,6 +327,7 @@ static const struct step_row table[] = {
         .result = RESULT(custom_fields),
         .class = CLASS_CHECK,
         .preference = 60,
+        .fills_disk = true,
     },
     {
         .kind = STEP_AGENT,
@@ -341,6 +344,7 @@ static const struct step_row table[] = {
         .preference = 70,
         .runs_agent = true,
         .works_in_tree = true,
+        .fills_disk = true,
     },
     {
         .kind = STEP_PULL,
@@ -374,6 +378,7 @@ static const struct step_row table[] = {
         .result = RESULT(verify_fields),
         .class = CLASS_CHECK,
         .preference = 90,
+        .fills_disk = true,
     },
     {
         .kind = STEP_JUDGE,
@@ -387,6 +392,7 @@ static const struct step_row table[] = {
         .result = RESULT(judge_fields),
         .class = CLASS_CHECK,
         .preference = 100,
+        .fills_disk = true,
     },
     {
         .kind = STEP_PUBLISH,
@@ -478,6 +484,7 @@ static const struct step_row table[] = {
         .preference = 92,
         .writes = true,
         .bare = true,
+        .fills_disk = true,
     },
     {
         .kind = STEP_SYNC,
@@ -533,6 +540,7 @@ static const struct step_row table[] = {
         .finishes = true,
         .outlives_run = true,
         .writes = true,
+        .fills_disk = true,
     },
 };
 _Static_assert(COUNT_OF(table) == STEP_KIND_COUNT, "a row for every step");

@@ -21,6 +21,7 @@
 #include "net/relay.h"
 #include "net/url.h"
 #include "server/server_config.h"
+#include "work/job/disk.h"
 #include "work/job/port_http.h"
 #include "work/job/retry.h"
 #include "work/job/step.h"
@@ -133,6 +134,7 @@ static enum rc read_options(struct remote *remote, struct err *err)
     remote->url = args_text(args, "server", getenv("DROVER_URL"));
     remote->options.name = args_text(args, "name", cli_own_name(&cli->arena));
     remote->options.keep_days = args_int(args, "keep-days", WORKER_KEEP_DAYS_DEFAULT);
+    remote->options.disk_reserve_bytes = args_int(args, "disk-reserve", DISK_RESERVE_DEFAULT);
     remote->options.clock = clock_real();
     remote->options.sandbox_none = text_same(args_text(args, "sandbox", ""), "none");
     remote->options.sandbox_required = true;
@@ -326,6 +328,9 @@ static const struct arg_option worker_options[] = {
      ARG_TEXT, 0, 0, NULL},
     {"keep-days", "N", "remove snapshots that the origin has after so long (default 30; 0: never)",
      ARG_INT, 0, WORKER_KEEP_DAYS_MAX, NULL},
+    {"disk-reserve", "BYTES",
+     "with less free space lease no steps that need some (default 2147483648; 0: off)", ARG_INT, 0,
+     DISK_RESERVE_MAX, NULL},
     {"sandbox", "KIND",
      "bubblewrap (default), or none: agents and checks run unconfined, as this user", ARG_CHOICE, 0,
      0, sandbox_names},
@@ -339,7 +344,8 @@ const struct cli_command cli_worker_commands[] = {
     {"worker", "run steps on this machine for a server elsewhere",
      "--server URL [--name NAME] [--slots N|CLASS=N,...]\n"
      "                     [--queues A,B] [--token-file FILE] [--data DIR] [--keep-days N]\n"
-     "                     [--sandbox KIND] [--log-level LEVEL] [--log-format FORMAT]",
+     "                     [--disk-reserve BYTES] [--sandbox KIND] [--log-level LEVEL] "
+     "[--log-format FORMAT]",
      worker_options, "drover worker --server https://drover.example.org --token-file worker.token",
      NULL, 0, 0, 0, run_worker},
     {0},

@@ -379,6 +379,8 @@ static enum rc local_announce(struct port *port, const struct port_worker *worke
         .lease_us = worker->lease_ms * US_PER_MS,
         .unpublished_count = worker->unpublished_count,
         .unpublished_bytes = worker->unpublished_bytes,
+        .disk_free = worker->disk_free,
+        .disk_low = worker->disk_low,
     };
     cmd->left = worker->presence == PORT_LEFT;
     return call(port, owned, worker->name, err);

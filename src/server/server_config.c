@@ -12,6 +12,7 @@
 #include "core/run/event_budget.h"
 #include "store/artifacts.h"
 #include "store/store.h"
+#include "work/job/disk.h"
 #include "work/job/slots.h"
 #include "work/worker.h"
 #include <arpa/inet.h>
@@ -84,6 +85,7 @@ struct server_options server_options_default(void)
         .stream_bytes_max = 32 * 1024 * 1024,
         .request_ms = 30000,
         .keep_days = WORKER_KEEP_DAYS_DEFAULT,
+        .disk_reserve_bytes = DISK_RESERVE_DEFAULT,
         .lease_ms = JOB_LEASE_MS_DEFAULT,
         .heartbeat_ms = 5000,
     };
@@ -285,6 +287,17 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
     return rc;
 }
 
+static enum rc read_disk(const struct js *disk, struct server_options *options, struct err *err)
+{
+    if (disk == NULL)
+        return RC_OK;
+    struct fields fields;
+    fields_open(&fields, disk, "disk", err);
+    fields_int(&fields, "reserveBytes", FIELD_OPTIONAL, &(struct field_range){0, DISK_RESERVE_MAX},
+               &options->disk_reserve_bytes);
+    return fields_close(&fields);
+}
+
 static enum rc read_lease(const struct js *lease, struct server_options *options, struct err *err)
 {
     if (lease == NULL)
@@ -360,7 +373,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
                       struct server_options *options, struct err *err)
 {
     struct fields fields;
-    const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL;
+    const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL, *disk = NULL;
     const struct js *defaults = NULL;
     const struct js *channels = NULL, *sinks = NULL, *accounts = NULL;
     fields_open(&fields, document, "", err);
@@ -375,6 +388,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     fields_object(&fields, "log", FIELD_OPTIONAL, &log);
     fields_object(&fields, "limits", FIELD_OPTIONAL, &limits);
     fields_object(&fields, "lease", FIELD_OPTIONAL, &lease);
+    fields_object(&fields, "disk", FIELD_OPTIONAL, &disk);
     fields_object(&fields, "defaults", FIELD_OPTIONAL, &defaults);
     fields_array(&fields, "notifications", FIELD_OPTIONAL, NOTIFY_CHANNELS_MAX, &channels);
     fields_array(&fields, "sinks", FIELD_OPTIONAL, SINKS_MAX, &sinks);
@@ -388,6 +402,8 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = read_limits(limits, arena, options, err);
     if (rc == RC_OK)
         rc = read_lease(lease, options, err);
+    if (rc == RC_OK)
+        rc = read_disk(disk, options, err);
     if (rc == RC_OK)
         rc = read_defaults(defaults, arena, options, err);
     if (rc == RC_OK && channels != NULL)

@@ -21,6 +21,7 @@
  *              perRun: {connections: 32, streams: 16, requests: 8, bytes: 4194304},
  *              perToken: {connections: 512, streams: 64, requests: 512, bytes: 67108864},
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
+ *     disk:   {reserveBytes: 2147483648}                         # 0: off; work/job/disk.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
  *     notifications: [...]          # core/config/notify.h
@@ -73,8 +74,9 @@ struct server_options {
     const struct rate_rule *rates;
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
-    int64_t keep_days;   /* Of published snapshots here; work/tree/retention.h. */
-    struct str defaults; /* JSON: a repository's document without a url; or empty. */
+    int64_t disk_reserve_bytes; /* work/job/disk.h */
+    int64_t keep_days;          /* Of published snapshots here; work/tree/retention.h. */
+    struct str defaults;        /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
     struct sink_configs sinks;
     struct account_configs accounts;

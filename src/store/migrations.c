@@ -793,5 +793,6 @@ const struct migration migrations[] = {
     {9, "run_limits", run_limits}, {10, "intake", migration_intake},
     {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
     {13, "webhooks", webhooks},    {14, "shepherds", migration_shepherds},
+    {15, "disks", migration_disks},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -24,6 +24,8 @@ static const struct column worker_columns[] = {
     COLUMN(struct worker_row, last_seen_us, COLUMN_NEW),
     COLUMN(struct worker_row, unpublished_count, COLUMN_NEW),
     COLUMN(struct worker_row, unpublished_bytes, COLUMN_NEW),
+    COLUMN(struct worker_row, disk_free, COLUMN_NEW),
+    COLUMN(struct worker_row, disk_low, COLUMN_NEW),
     COLUMN_AS(struct worker_row, state, WORKER_STATE, COLUMN_COMPUTED),
 };
 const struct shape worker_shape = SHAPE("worker", struct worker_row, worker_columns);
@@ -63,6 +65,12 @@ static const struct sql sql_unpublished = {
     "ii",
 };
 
+static const struct sql sql_low = {
+    "worker_low",
+    "SELECT {columns} FROM workers WHERE disk_low = 1 ORDER BY name LIMIT $2",
+    "ii",
+};
+
 enum rc workers_put(struct db *db, const struct worker_row *row, struct err *err)
 {
     return row_exec(db, &sql_put, row, NULL, err);
@@ -99,5 +107,12 @@ enum rc workers_unpublished(struct db *db, const struct worker_filter *filter, s
                             struct worker_row **ret_rows, size_t *ret_count, struct err *err)
 {
     return query_all(db, &sql_unpublished, P_LIST(P_INT(filter->now_us), P_LIMIT(filter->limit)),
+                     &worker_shape, arena, ret_rows, ret_count, err);
+}
+
+enum rc workers_low(struct db *db, const struct worker_filter *filter, struct arena *arena,
+                    struct worker_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_low, P_LIST(P_INT(filter->now_us), P_LIMIT(filter->limit)),
                      &worker_shape, arena, ret_rows, ret_count, err);
 }

@@ -20,6 +20,8 @@ struct worker_row {
     int64_t lease_us;
     int64_t started_us, last_seen_us;
     int64_t unpublished_count, unpublished_bytes; /* Work that waits there for people. */
+    int64_t disk_free;                            /* Bytes; -1: not known. */
+    bool disk_low;                                /* It leases no steps that need space. */
     const char *state;                            /* Read, never written. */
 };
 
@@ -43,4 +45,7 @@ MUST_USE enum rc workers_list(struct db *db, const struct worker_filter *filter,
 MUST_USE enum rc workers_unpublished(struct db *db, const struct worker_filter *filter,
                                      struct arena *arena, struct worker_row **ret_rows,
                                      size_t *ret_count, struct err *err);
+/* Those whose disk was low when they last reported, by name. */
+MUST_USE enum rc workers_low(struct db *db, const struct worker_filter *filter, struct arena *arena,
+                             struct worker_row **ret_rows, size_t *ret_count, struct err *err);
 #endif

@@ -592,6 +592,7 @@ static void announce(struct consumer *consumer, enum port_presence presence, int
         .busy = busy,
         .lease_ms = consumer->options.lease_ms,
         .presence = presence,
+        .disk_free = -1,
     };
     (void)consumer->port->ops->announce(consumer->port, &self, NULL); /* Nothing depends on it. */
 }

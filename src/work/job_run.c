@@ -69,6 +69,16 @@ static enum rc decode(struct work *work, struct err *err)
     return RC_OK;
 }
 
+/* What a run may use is known if its repository says so: the default is far above the usual. */
+static enum rc check_disk(const struct work *work, struct err *err)
+{
+    const char *path = "config.agent.resources.diskBytes";
+    struct disk *disk = work->job_run->disk;
+    if (disk == NULL || !work->row->fills_disk)
+        return RC_OK;
+    return disk_check(disk, js_int(js_path(work->payload, path), 0), err);
+}
+
 static enum rc perform(struct work *work, struct err *err)
 {
     const struct job_run *job_run = work->job_run;
@@ -76,6 +86,9 @@ static enum rc perform(struct work *work, struct err *err)
     enum rc rc = decode(work, err);
     if (rc != RC_OK)
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
+    rc = check_disk(work, err);
+    if (rc != RC_OK)
+        return rc;
     if (!job_run->may_begin(job_run->ctx, step, work->row))
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
     rc = work->run(step, err);
@@ -108,7 +121,7 @@ static struct port_failure failure_of(const struct work *work, enum rc rc, const
                                  .retryable = retry_may_help(rc)};
 }
 
-/* The forge's rate limit is no failure of the step: it waits. */
+/* The forge's rate limit and a full disk are no failures of the step: it waits. */
 static struct step_report put_off(const struct work *work, const struct err *err)
 {
     int64_t ms = err->retry_ms < WAIT_MS_MIN ? WAIT_MS_MIN : err->retry_ms;
@@ -116,7 +129,7 @@ static struct step_report put_off(const struct work *work, const struct err *err
     return (struct step_report){
         .kind = STEP_PUT_OFF,
         .wait = {.ms = ms < WAIT_MS_MAX ? ms : WAIT_MS_MAX,
-                 .code = "forge_limit",
+                 .code = disk_is_low(err) ? "disk_low" : "forge_limit",
                  .message = message != NULL ? message : err->text},
     };
 }
@@ -144,7 +157,7 @@ static struct step_report report_of(const struct work *work, enum rc rc, const s
     case STOP_LOST:
         break;
     }
-    if (rc == RC_LIMIT && text_same(err->code, "FORGE_LIMIT"))
+    if (rc == RC_LIMIT && (text_same(err->code, "FORGE_LIMIT") || disk_is_low(err)))
         return put_off(work, err);
     return (struct step_report){.kind = STEP_FAILED, .failure = failure_of(work, rc, err)};
 }
@@ -158,7 +171,7 @@ static void log_report(const struct work *work, const struct step_report *report
         [STEP_COMPLETED] = {LOG_DEBUG, "step done"},
         [STEP_FAILED] = {LOG_WARN, "step failed"},
         [STEP_RELEASED] = {LOG_INFO, "step given back"},
-        [STEP_PUT_OFF] = {LOG_INFO, "step given back until the forge's rate limit allows it"},
+        [STEP_PUT_OFF] = {LOG_INFO, "step given back until later"},
         [STEP_DISCARDED] = {LOG_WARN, "lease lost: the work of a step is discarded"},
     };
     const struct port_failure *failure = &report->failure;

@@ -9,6 +9,7 @@
  */
 #ifndef WORK_JOB_RUN_H
 #define WORK_JOB_RUN_H
+#include "work/job/disk.h"
 #include "work/job/step.h"
 
 struct job_run {
@@ -17,6 +18,7 @@ struct job_run {
     struct arena *arena;
     struct stop *stop;           /* Of this job. */
     struct steer *steer;         /* The same; NULL: it cannot be steered. */
+    struct disk *disk;           /* Of the worker; NULL: it does not count. */
     const struct stop *shutdown; /* Of the worker: then reports are retried only briefly. */
     /* Called when the payload is decoded; false: a stop was requested before it could begin. */
     bool (*may_begin)(void *ctx, const struct step *step, const struct step_row *row);

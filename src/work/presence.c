@@ -11,5 +11,6 @@ struct port_worker worker_presence(const struct worker_options *options)
         .pid = getpid(),
         .slots = options->slots.of[slots_main(&options->slots)],
         .lease_ms = options->lease_ms,
+        .disk_free = -1,
     };
 }

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "work/job/disk.h"
 #include "work/job/retry.h"
 #include "work/job/site.h"
 #include "work/job/step.h"
@@ -26,6 +27,7 @@
 #include "work/orphans.h"
 #include "work/presence.h"
 #include "work/sandbox/sandbox.h"
+#include "work/slot_queues.h"
 #include "work/tree/housekeeping.h"
 #include "work/tree/sweep.h"
 #include <assert.h>
@@ -38,7 +40,8 @@
 enum {
     NAME_BYTES = 128,
     LEASE_WAIT_MS = 20000,
-    PAUSE_MIN_MS = 50, /* After a lease call that returned at once without a job. */
+    LEASE_WAIT_LOW_MS = 2000, /* With a low disk: soon it may have space for all queues. */
+    PAUSE_MIN_MS = 50,        /* After a lease call that returned at once without a job. */
     INTERRUPT_EVERY_MS = 100,
     IDLE_END_MS = 1500, /* For lease calls of idle slots to return. */
 };
@@ -84,9 +87,10 @@ struct worker {
     bool housekeeping_started;
     struct id swept; /* The run whose directory housekeeping removes now. */
     struct retention_total unpublished;
+    struct disk disk;
     int slots_alive;
     int wanted[STEP_CLASS_COUNT]; /* Slots numbered beyond it end with their job. */
-    const char *queues[STEP_CLASS_COUNT][STEP_ROWS_MAX + 1]; /* Those of the options, by class. */
+    struct slot_queues queues;    /* Those of the options. */
     int slot_count;
     struct slot slots[]; /* slot_count of them, class after class. */
 };
@@ -220,13 +224,16 @@ static bool slot_goes_on(struct slot *slot)
     return alive;
 }
 
+/* While the disk is low there may be no queue in it: then there is nothing to ask for. */
 static struct port_lease_request lease_request(const struct slot *slot)
 {
+    struct worker *worker = slot->worker;
+    bool low = atomic_load(&worker->disk.low);
     return (struct port_lease_request){
-        .queues = slot->worker->queues[slot->class],
+        .queues = low ? worker->queues.frugal[slot->class] : worker->queues.all[slot->class],
         .worker = slot->name,
         .max = 1,
-        .wait_ms = LEASE_WAIT_MS,
+        .wait_ms = low ? LEASE_WAIT_LOW_MS : LEASE_WAIT_MS,
         .lease_ms = slot->worker->options.lease_ms,
     };
 }
@@ -239,19 +246,20 @@ static struct port_next *slot_next(void *ctx)
     lock(worker);
     bool goes_on = !worker->stopping && slot->number < worker->wanted[slot->class];
     unlock(worker);
-    return goes_on ? &slot->next : NULL;
+    slot->next.request = lease_request(slot); /* The disk may have changed. */
+    return goes_on && slot->next.request.queues[0] != NULL ? &slot->next : NULL;
 }
 
 static void run_job(struct slot *slot, const struct port_job *job)
 {
-    slot->next = (struct port_next){.request = lease_request(slot),
-                                    .arena = &slot->arenas[!slot->turn]};
+    slot->next = (struct port_next){.arena = &slot->arenas[!slot->turn]};
     const struct job_run job_run = {
         .site = &slot->worker->site,
         .job = job,
         .arena = &slot->arenas[slot->turn],
         .stop = &slot->stop,
         .steer = &slot->steer,
+        .disk = &slot->worker->disk,
         .shutdown = &slot->worker->shutdown,
         .may_begin = slot_enter_run,
         .next = slot_next,
@@ -304,7 +312,9 @@ static void *slot_main(void *ctx)
     struct port_job *job = NULL;
     while (job != NULL || slot_goes_on(slot)) {
         slot->next.job = NULL;
-        if (job == NULL)
+        if (job == NULL && lease_request(slot).queues[0] == NULL)
+            pause_ms(slot->worker, LEASE_WAIT_LOW_MS);
+        else if (job == NULL)
             job = lease_one(slot, &patience);
         if (job != NULL)
             run_job(slot, job);
@@ -345,6 +355,8 @@ static enum rc announce(struct worker *worker, enum port_presence presence, stru
     self.presence = presence;
     self.unpublished_count = __atomic_load_n(&worker->unpublished.count, __ATOMIC_RELAXED);
     self.unpublished_bytes = __atomic_load_n(&worker->unpublished.bytes, __ATOMIC_RELAXED);
+    self.disk_free = atomic_load(&worker->disk.free_bytes);
+    self.disk_low = atomic_load(&worker->disk.low);
     return port->ops->announce(port, &self, err);
 }
 
@@ -507,6 +519,7 @@ static void *housekeeping_main(void *ctx)
     struct worker *worker = ctx;
     const struct housekeeping housekeeping = {
         .site = &worker->site,
+        .disk = &worker->disk,
         .stop = &worker->shutdown,
         .keep_days = worker->options.keep_days,
         .take = housekeeping_take,
@@ -523,16 +536,6 @@ static void *housekeeping_main(void *ctx)
 }
 
 /* ---- start and stop ---- */
-
-/* The queues of the options, each to its class. */
-static void split_queues(struct worker *worker)
-{
-    size_t counts[STEP_CLASS_COUNT] = {0};
-    for (const char *const *queue = worker->options.queues.names; *queue != NULL; queue++) {
-        enum step_class class = step_class_of(*queue);
-        worker->queues[class][counts[class]++] = *queue;
-    }
-}
 
 /* Room for the slots of every class; those of agents may become more. */
 static void lay_out_slots(struct worker *worker)
@@ -563,13 +566,6 @@ static void make_lock(struct worker *worker)
     (void)pthread_mutex_init(&worker->lock, NULL);
 }
 
-static void end_orphans(const struct worker *worker)
-{
-    int orphans = orphans_end(worker->dirs.data);
-    if (orphans > 0)
-        LOG(LOG_WARN, "ended what a killed server left running", LOG_INT("count", orphans));
-}
-
 static enum rc make_worker(const struct worker_options *options, struct worker *worker,
                            struct err *err)
 {
@@ -582,7 +578,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     worker->options.hidden = NULL;   /* dirs.hidden */
     if (options->queues.names[0] == NULL)
         worker->options.queues = step_queues();
-    split_queues(worker);
+    worker->queues = slot_queues_split(&worker->options.queues);
     worker->shutdown.event_fd = -1;
     lay_out_slots(worker);
     make_lock(worker);
@@ -607,10 +603,14 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         .server_url = worker->options.server_url,
         .server_socket = worker->options.server_socket,
     };
+    disk_start(&worker->disk, worker->dirs.work, options->disk_reserve_bytes);
     const struct sandbox_options shown = {.data_dir = worker->dirs.data,
                                           .hidden = (const char *const *)worker->dirs.hidden,
                                           .none = options->sandbox_none};
-    end_orphans(worker); /* Before the probe of the sandbox, which looks like one on its way out. */
+    /* Before the probe of the sandbox, which looks like one on its way out. */
+    int orphans = orphans_end(worker->dirs.data);
+    if (orphans > 0)
+        LOG(LOG_WARN, "ended what a killed server left running", LOG_INT("count", orphans));
     return sandbox_start(&worker->site.sandbox, &shown, options->sandbox_required, err);
 }
 

@@ -21,19 +21,20 @@ enum { WORKER_KEEP_DAYS_DEFAULT = 30, WORKER_KEEP_DAYS_MAX = 3650 };
 struct worker_options {
     struct port *port;
     struct clock clock;
-    const char *name;          /* "node-1"; slots are "node-1/0", "node-1/1", ... */
-    struct slots slots;        /* By slots_fill(); 0 in a class: none. */
-    int agents_max;            /* For worker_resize, 1..256; 0: as many as slots for agents. */
-    struct step_queues queues; /* Some of step_queues(); empty: all of them. */
-    const char *work_dir;      /* DATA/work: mirrors, worktrees; made when missing. */
-    const char *server_url;    /* What agents see as DROVER_URL. */
-    const char *server_socket; /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
-    int64_t lease_ms;          /* 15000 */
-    int64_t heartbeat_ms;      /* 5000 */
-    const char *const *hidden; /* As hidden_list() takes them; not needed after the start. */
-    bool sandbox_none;         /* The configuration says `sandbox: none`. */
-    bool sandbox_required;     /* Do not start without a sandbox; else steps that need one fail. */
-    int64_t keep_days;         /* Of snapshots that the origin has (retention.h); 0: for ever. */
+    const char *name;           /* "node-1"; slots are "node-1/0", "node-1/1", ... */
+    struct slots slots;         /* By slots_fill(); 0 in a class: none. */
+    int agents_max;             /* For worker_resize, 1..256; 0: as many as slots for agents. */
+    struct step_queues queues;  /* Some of step_queues(); empty: all of them. */
+    const char *work_dir;       /* DATA/work: mirrors, worktrees; made when missing. */
+    const char *server_url;     /* What agents see as DROVER_URL. */
+    const char *server_socket;  /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
+    int64_t lease_ms;           /* 15000 */
+    int64_t heartbeat_ms;       /* 5000 */
+    const char *const *hidden;  /* As hidden_list() takes them; not needed after the start. */
+    bool sandbox_none;          /* The configuration says `sandbox: none`. */
+    bool sandbox_required;      /* Do not start without a sandbox; else steps that need one fail. */
+    int64_t disk_reserve_bytes; /* disk.h; 0: off */
+    int64_t keep_days;          /* Of snapshots that the origin has (retention.h); 0: for ever. */
 };
 
 /* Ends what a killed predecessor left running.  Its worktrees stay: they are a cache that later

@@ -85,6 +85,8 @@ START_TEST(workers_are_kept_by_name_and_have_a_state)
     row.busy = 1;
     row.unpublished_count = 2;
     row.unpublished_bytes = INT64_C(5000000000);
+    row.disk_free = INT64_C(6000000000);
+    row.disk_low = true;
     must(workers_put(f.db, &row, &f.err));
     struct worker_row got, *rows;
     size_t count;
@@ -114,6 +116,10 @@ START_TEST(workers_are_kept_by_name_and_have_a_state)
     ck_assert_str_eq(rows[0].name, "b");
     ck_assert_int_eq(rows[0].unpublished_count, 2);
     ck_assert_int_eq(rows[0].unpublished_bytes, INT64_C(5000000000));
+    must(workers_low(f.db, &filter, &f.arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(rows[0].name, "b");
+    ck_assert_int_eq(rows[0].disk_free, INT64_C(6000000000));
     must(workers_prune(f.db, 150, &f.err));
     must_be(RC_NOT_FOUND, workers_get(f.db, "a", 0, &f.arena, &got, &f.err));
     must(workers_remove(f.db, "b", &f.err));

@@ -198,6 +198,15 @@ static enum rc port_release(struct port *port, const struct port_ref *lease, str
     return port_report(port, &report, err);
 }
 
+static enum rc port_put_off(struct port *port, const struct port_ref *lease,
+                            const struct port_wait *wait, struct err *err)
+{
+    struct kit_report report = {.kind = KIT_PUT_OFF, .lease = *lease};
+    text_copy(report.code, sizeof report.code, wait->code);
+    text_copy(report.message, sizeof report.message, wait->message);
+    return port_report(port, &report, err);
+}
+
 static enum rc port_put(struct port *port, struct str bytes, char ret_sha256[65], struct err *err)
 {
     (void)err;
@@ -298,6 +307,7 @@ static const struct port_ops ops = {
     .complete = port_complete,
     .fail = port_fail,
     .release = port_release,
+    .put_off = port_put_off,
     .artifact_put = port_put,
     .artifact_put_file = port_put_file,
     .artifact_get = port_get,

@@ -17,7 +17,7 @@
 
 enum { KIT_ARTIFACTS_MAX = 64, KIT_JOBS_MAX = 32, KIT_REPORTS_MAX = 32, KIT_MESSAGES_MAX = 16 };
 
-enum kit_report_kind { KIT_COMPLETED, KIT_FAILED, KIT_RELEASED };
+enum kit_report_kind { KIT_COMPLETED, KIT_FAILED, KIT_RELEASED, KIT_PUT_OFF };
 struct kit_report {
     enum kit_report_kind kind;
     struct port_ref lease;

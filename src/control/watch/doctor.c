@@ -462,6 +462,11 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
     if (rc == RC_OK)
         rc = workers_unpublished(db, &(struct worker_filter){.limit = DOCTOR_WORKERS_MAX}, arena,
                                  &workers, &worker_count, err);
+    struct worker_row *low = NULL;
+    size_t low_count = 0;
+    if (rc == RC_OK)
+        rc = workers_low(db, &(struct worker_filter){.limit = DOCTOR_WORKERS_MAX}, arena, &low,
+                         &low_count, err);
     arena_release(&doctor.scratch);
     if (rc != RC_OK)
         return rc;
@@ -472,7 +477,9 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
                                          .check_count = CHECK_COUNT,
                                          .healthy = healthy,
                                          .workers = workers,
-                                         .worker_count = worker_count};
+                                         .worker_count = worker_count,
+                                         .low = low,
+                                         .low_count = low_count};
     return RC_OK;
 }
 
@@ -487,6 +494,20 @@ static void write_unpublished(struct jw *jw, const struct doctor_report *report)
         jw_kstr(jw, "host", worker->host);
         jw_kint(jw, "count", worker->unpublished_count);
         jw_kint(jw, "bytes", worker->unpublished_bytes);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+}
+
+static void write_low(struct jw *jw, const struct doctor_report *report)
+{
+    jw_key(jw, "diskLow");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < report->low_count; i++) {
+        jw_begin(jw, '{');
+        jw_kstr(jw, "worker", report->low[i].name);
+        jw_kstr(jw, "host", report->low[i].host);
+        jw_kint(jw, "diskFree", report->low[i].disk_free);
         jw_end(jw, '}');
     }
     jw_end(jw, ']');
@@ -525,4 +546,5 @@ void doctor_write_open(struct jw *jw, const struct doctor_report *report)
     jw_optstr(jw, "path", report->kept_path);
     jw_end(jw, '}');
     write_unpublished(jw, report);
+    write_low(jw, report);
 }

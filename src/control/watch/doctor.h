@@ -25,6 +25,8 @@ struct doctor_report {
     const char *kept_path;            /* Where they are. */
     const struct worker_row *workers; /* Those that have unpublished work. */
     size_t worker_count;
+    const struct worker_row *low; /* Those whose disk is low. */
+    size_t low_count;
 };
 MUST_USE enum rc doctor_examine(struct db *db, struct arena *arena,
                                 struct doctor_report *ret_report, struct err *err);

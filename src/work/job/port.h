@@ -124,6 +124,8 @@ struct port_worker {
     int64_t lease_ms;
     enum port_presence presence;
     int64_t unpublished_count, unpublished_bytes; /* Kept there for people: retention.h. */
+    int64_t disk_free;                            /* disk.h; -1: not known. */
+    bool disk_low;
 };
 
 struct port {

@@ -631,6 +631,9 @@ enum rc port_http_hello(struct port_http *http, const struct port_worker *worker
     jw_kstr(&exchange.jw, "state", presences[worker->presence]);
     jw_kint(&exchange.jw, "unpublishedCount", worker->unpublished_count);
     jw_kint(&exchange.jw, "unpublishedBytes", worker->unpublished_bytes);
+    if (worker->disk_free >= 0)
+        jw_kint(&exchange.jw, "diskFree", worker->disk_free);
+    jw_kbool(&exchange.jw, "diskLow", worker->disk_low);
     const struct http_call how = {.path = "/v1/workers", .timeout_ms = BEAT_MS};
     enum rc rc = exchange_send(&exchange, &http->port, &how, err);
     if (rc != RC_OK)

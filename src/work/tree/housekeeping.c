@@ -71,7 +71,7 @@ static void pack_mirrors(const struct housekeeping *housekeeping)
 static void clear_setups(const struct housekeeping *housekeeping)
 {
     const struct setup_limits limits = {
-        .count = SETUPS_MAX,
+        .count = atomic_load(&housekeeping->disk->low) ? 0 : SETUPS_MAX,
         .bytes = SETUP_BYTES_MAX,
         .used_after_us = clock_now_us(&housekeeping->site->clock) - SETUP_DAYS * US_PER_DAY,
     };
@@ -107,10 +107,12 @@ static void count(const struct housekeeping *housekeeping, struct housekeeping_t
 int64_t housekeeping_turn_ms(const struct housekeeping *housekeeping,
                              struct housekeeping_times *times)
 {
-    if (clock_mono_us() >= times->round_us) {
+    bool low = disk_look(housekeeping->disk);
+    if (clock_mono_us() >= times->round_us || (low && !times->low)) {
         housekeeping_round(housekeeping);
         times->round_us = clock_mono_us() + ROUND_EVERY_MS * US_PER_MS;
     }
+    times->low = low;
     count(housekeeping, times);
     return LOOK_EVERY_MS;
 }

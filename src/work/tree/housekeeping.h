@@ -8,6 +8,7 @@
  */
 #ifndef WORK_TREE_HOUSEKEEPING_H
 #define WORK_TREE_HOUSEKEEPING_H
+#include "work/job/disk.h"
 #include "work/job/step.h"
 #include "work/tree/retention.h"
 
@@ -15,6 +16,7 @@ struct housekeeping {
     const struct step_site *site;
     struct stop *stop;
     int64_t keep_days; /* Of published snapshots; 0: for ever. */
+    struct disk *disk; /* While it is low, kept setups go too, but for those in use. */
     /* As sweep.h has them. */
     bool (*take)(void *ctx, const struct id *run_id);
     void (*leave)(void *ctx);
@@ -30,9 +32,10 @@ void housekeeping_round(const struct housekeeping *housekeeping);
 struct housekeeping_times {
     int64_t round_us, count_us; /* When to do each next; by clock_mono_us. */
     uint64_t signature;
+    bool low; /* At the last turn. */
 };
-/* What is due: a round every hour, a count when something may have changed.  Returns how long to
-   wait until the next turn. */
+/* What is due: a round every hour and when the disk becomes low, a count when something may have
+   changed.  Returns how long to wait until the next turn. */
 int64_t housekeeping_turn_ms(const struct housekeeping *housekeeping,
                              struct housekeeping_times *times);
 /* Logs how many kept trees wait for people, if any do. */

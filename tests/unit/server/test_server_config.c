@@ -23,6 +23,7 @@ START_TEST(the_defaults_are_good)
     ck_assert_int_eq(options.workers.max, 4);
     ck_assert_int_eq(options.body_bytes_max, 1024 * 1024);
     ck_assert_int_eq(options.keep_days, 30);
+    ck_assert_int_eq(options.disk_reserve_bytes, INT64_C(2) << 30);
     ck_assert(!options.sandbox_none);
 }
 END_TEST
@@ -61,7 +62,7 @@ START_TEST(a_file_says_all_there_is_to_say)
         "         socketConnections: 7, streams: 30, streamBytes: 2000000,\n"
         "         perRun: {connections: 1, streams: 2, requests: 3, bytes: 70000},\n"
         "         perToken: {streams: 4}}\n"
-        "lease: {leaseMs: 7000, heartbeatMs: 800}\n"
+        "lease: {leaseMs: 7000, heartbeatMs: 800}\ndisk: {reserveBytes: 0}\n"
         "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n"
         "sinks: [{name: runs, type: file, path: /srv/runs.ndjson, types: [agent.run.*], from: "
         "end,\n"
@@ -106,6 +107,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(token[CAPS_REQUESTS], 512); /* As it was. */
     ck_assert_int_eq(options.request_ms, 6000);
     ck_assert_int_eq(options.keep_days, 3);
+    ck_assert_int_eq(options.disk_reserve_bytes, 0);
     ck_assert_int_eq(options.lease_ms, 7000);
     ck_assert_int_eq(options.heartbeat_ms, 800);
     ck_assert_uint_eq(options.channels.count, 1);

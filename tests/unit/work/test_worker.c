@@ -3,6 +3,7 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
+#include "work/job/disk.h"
 #include "work/worker.h"
 #include <check.h>
 #include <pthread.h>
@@ -24,7 +25,7 @@ static void teardown(void)
     kit_close(&kit);
 }
 
-static void start(int slots)
+static void start_with(int slots, int64_t disk_reserve_bytes)
 {
     const struct worker_options options = {
         .port = &kit.port.port,
@@ -36,9 +37,15 @@ static void start(int slots)
         .server_url = "http://127.0.0.1:8717",
         .lease_ms = 15000,
         .heartbeat_ms = 50,
+        .disk_reserve_bytes = disk_reserve_bytes,
     };
     struct err err = {0};
     ck_assert_msg(worker_start(&options, &worker, &err) == RC_OK, "%s", err.text);
+}
+
+static void start(int slots)
+{
+    start_with(slots, 0);
 }
 
 static const struct kit_report *report_at(size_t index)
@@ -375,6 +382,43 @@ START_TEST(a_work_dir_that_cannot_be_made_is_told)
 }
 END_TEST
 
+/* ---- the disk ---- */
+
+START_TEST(with_a_low_disk_only_what_needs_no_space_is_leased)
+{
+    static const char *const waiting[] = {"prepare", "plan",  "agent",  "verify",
+                                          "judge",   "train", "rebase", "custom"};
+    kit_sh(&kit, "mkdir -p %s/setup/%064d/files", kit.work_dir, 0);
+    for (size_t i = 0; i < COUNT_OF(waiting); i++)
+        kit_enqueue(&kit, waiting[i], kit_payload(&kit, &(struct kit_task){0}));
+    start_with(2, DISK_RESERVE_MAX);
+    kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
+    kit_enqueue(&kit, "hydrate", kit_payload(&kit, &(struct kit_task){0}));
+    (void)report_at(1);
+    (void)pthread_mutex_lock(&kit.port.lock);
+    for (size_t i = 0; i < COUNT_OF(waiting); i++)
+        ck_assert_msg(!kit.port.jobs[i].leased, "%s", waiting[i]);
+    (void)pthread_mutex_unlock(&kit.port.lock);
+    /* Housekeeping has begun at once. */
+    while (file_exists(arena_printf(&kit.arena, "%s/setup/%064d", kit.work_dir, 0)))
+        (void)usleep(10000);
+}
+END_TEST
+
+START_TEST(a_step_whose_run_may_use_more_than_is_free_is_put_off)
+{
+    start_with(1, 1);
+    kit_enqueue(
+        &kit, "prepare",
+        kit_payload(&kit, &(struct kit_task){.agent = "\"command\":[\"true\"],\"resources\":"
+                                                      "{\"diskBytes\":109951162777600}"}));
+    ck_assert_int_eq(report_at(0)->kind, KIT_PUT_OFF);
+    ck_assert_str_eq(report_at(0)->code, "disk_low");
+    kit_enqueue(&kit, "prepare", kit_payload(&kit, &(struct kit_task){0}));
+    ck_assert_int_eq(report_at(1)->kind, KIT_COMPLETED);
+}
+END_TEST
+
 Suite *worker_suite(void)
 {
     Suite *suite = suite_create("worker");
@@ -382,6 +426,8 @@ Suite *worker_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_whole_run_goes_through);
+    tcase_add_test(tests, with_a_low_disk_only_what_needs_no_space_is_leased);
+    tcase_add_test(tests, a_step_whose_run_may_use_more_than_is_free_is_put_off);
     tcase_add_loop_test(tests, jobs_that_make_no_sense_fail_for_good, 0, (int)COUNT_OF(nonsense));
     tcase_add_test(tests, a_step_that_fails_says_so_with_its_code);
     tcase_add_loop_test(tests, a_cancelled_step_stops_and_says_cancelled, 0, 2);

@@ -321,8 +321,9 @@ START_TEST(a_round_of_the_broom_keeps_as_long_as_it_is_told)
     leave();
     kit_sh(&kit, "mkdir %s/held; touch %s", kit.work_dir, held);
     kit.site.clock = (struct clock){.now_us = in_31_days};
+    struct disk disk = {0};
     struct housekeeping housekeeping = {
-        .site = &kit.site, .stop = &kit.stop, .take = take_run, .report = report};
+        .site = &kit.site, .disk = &disk, .stop = &kit.stop, .take = take_run, .report = report};
     housekeeping_round(&housekeeping); /* For ever. */
     housekeeping.keep_days = 32;
     housekeeping_round(&housekeeping);
