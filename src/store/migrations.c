@@ -786,13 +786,20 @@ static const char *const webhooks[] = {
 };
 
 const struct migration migrations[] = {
-    {1, "initial", initial},       {2, "queues", queues},
-    {3, "topics", topics},         {4, "breakers", breakers},
-    {5, "sagas", sagas},           {6, "pipeline", pipeline},
-    {7, "leases", leases},         {8, "sinks", sinks},
-    {9, "run_limits", run_limits}, {10, "intake", migration_intake},
-    {11, "trains", trains},        {12, "forge_limits", migration_forge_limits},
-    {13, "webhooks", webhooks},    {14, "shepherds", migration_shepherds},
+    {1, "initial", initial},
+    {2, "queues", queues},
+    {3, "topics", topics},
+    {4, "breakers", breakers},
+    {5, "sagas", sagas},
+    {6, "pipeline", pipeline},
+    {7, "leases", leases},
+    {8, "sinks", sinks},
+    {9, "run_limits", run_limits},
+    {10, "intake", migration_intake},
+    {11, "trains", trains},
+    {12, "forge_limits", migration_forge_limits},
+    {13, "webhooks", webhooks},
+    {14, "shepherds", migration_shepherds},
     {15, "disks", migration_disks},
 };
 const size_t migration_count = COUNT_OF(migrations);
