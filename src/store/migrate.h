@@ -20,6 +20,7 @@ extern const char *const migration_forge_limits[]; /* migration_forge.c */
 extern const size_t migration_count;
 extern const char *const migration_intake[];
 extern const char *const migration_shepherds[];
+extern const char *const migration_trains[];
 extern const char *const migration_disks[];
 
 /* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list, and with

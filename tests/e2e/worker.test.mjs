@@ -86,7 +86,8 @@ describe('remote workers', { concurrency: 6 }, () => {
         assert.equal(bytes.bytes.length, log.bytes);
 
         const table = drover(server, 'workers');
-        assert.match(table, /^WORKER +STATE +SLOTS +BUSY +QUEUES +LAST HEARTBEAT +VERSION +HOST/);
+        assert.match(table, new RegExp('^WORKER +STATE +SLOTS +BUSY +QUEUES +LAST HEARTBEAT' +
+            ' +DISK FREE +VERSION +HOST'));
         assert.match(table, /^a +active +2 +\d +all +\d{4}-/m);
         const { items } = JSON.parse(drover(server, 'workers', '--json'));
         assert.deepEqual(items.map((item) => [item.name, item.state, item.slots]),
