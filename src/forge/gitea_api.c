@@ -51,18 +51,8 @@ enum rc gitea_open(struct forge_call *call, const char *url, struct arena *arena
 
 const char *gitea_ready_title(const char *title)
 {
-    static const char *const signs[] = {"wip:", "[wip]"};
-    for (size_t i = 0; i < COUNT_OF(signs);) {
-        size_t len = strlen(signs[i]);
-        title += strspn(title, " ");
-        if (strncasecmp(title, signs[i], len) != 0) {
-            i++;
-            continue;
-        }
-        title += len;
-        i = 0;
-    }
-    return title;
+    static const char *const signs[] = {"wip:", "[wip]", NULL};
+    return host_title_without(title, signs);
 }
 
 enum rc gitea_whoami(const struct host_api *api, const char **ret_login, struct err *err)

@@ -48,18 +48,8 @@ enum rc gitlab_open(struct forge_call *call, const char *url, struct arena *aren
 /* "Draft:", "[Draft]" and "(Draft)" count, as often as they stand there. */
 const char *gitlab_ready_title(const char *title)
 {
-    static const char *const signs[] = {"draft:", "[draft]", "(draft)"};
-    for (size_t i = 0; i < COUNT_OF(signs);) {
-        size_t len = strlen(signs[i]);
-        title += strspn(title, " ");
-        if (strncasecmp(title, signs[i], len) != 0) {
-            i++;
-            continue;
-        }
-        title += len;
-        i = 0;
-    }
-    return title;
+    static const char *const signs[] = {"draft:", "[draft]", "(draft)", NULL};
+    return host_title_without(title, signs);
 }
 
 enum rc gitlab_whoami(const struct host_api *api, const char **ret_login, struct err *err)

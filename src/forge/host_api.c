@@ -179,6 +179,18 @@ enum rc host_unreadable(const struct host_api *api, const char *what, struct err
                    api->dialect->name, what);
 }
 
+const char *host_title_without(const char *title, const char *const *signs)
+{
+    for (size_t i = 0; signs[i] != NULL;) {
+        size_t len = strlen(signs[i]);
+        title += strspn(title, " ");
+        bool has = strncasecmp(title, signs[i], len) == 0;
+        title += has ? len : 0;
+        i = has ? 0 : i + 1;
+    }
+    return title;
+}
+
 void host_prs_init(struct host_prs *prs, struct arena *arena, size_t max)
 {
     *prs = (struct host_prs){.arena = arena, .max = max};

@@ -57,6 +57,10 @@ int64_t host_time(const struct js *object, const char *key);                    
 void host_hash(const struct js *value, char to[GIT_HASH_BYTES]); /* "" unless it is one. */
 MUST_USE enum rc host_unreadable(const struct host_api *api, const char *what, struct err *err);
 
+/* A title without the signs of a draft before it, as often as they stand there.  NULL ends the
+   list of signs, which are in lower case. */
+const char *host_title_without(const char *title, const char *const *signs);
+
 /* A list that grows to a limit. */
 struct host_prs {
     struct arena *arena;

@@ -14,7 +14,7 @@ enum {
     ISSUES_LISTED_MAX = 1000,
 };
 
-/* Members that a forge does not tell are NULL, 0 or empty: intake then trusts nobody by them. */
+/* Members that a forge does not tell are NULL, 0 or empty: intake then trusts no person by them. */
 struct issue_comment {
     const char *author;
     const char *body;

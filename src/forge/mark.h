@@ -3,7 +3,7 @@
  *
  *     <!-- drover:KEY -->     as the last line of the text
  *
- * By it drover finds a comment of its own again, whatever its words are.
+ * By it drover finds a comment of its own again, by no words of its text.
  */
 #ifndef FORGE_MARK_H
 #define FORGE_MARK_H

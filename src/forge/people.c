@@ -3,7 +3,7 @@
 #include "forge/issues_local.h"
 #include <string.h>
 
-/* Whoever writes an issue there may submit tasks as well: the API has checked that. */
+/* A person who writes an issue there may submit tasks as well: the API has checked that. */
 static enum rc local_standing(struct forge_call *call, const char *url, const char *login,
                               struct arena *arena, const char **ret_association, struct err *err)
 {

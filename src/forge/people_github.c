@@ -46,7 +46,7 @@ static enum rc github_acts(struct forge_call *call, const char *url, int64_t num
     return RC_OK;
 }
 
-/* Everyone may read a public repository, and whoever may only triage may not have work done. */
+/* Everyone may read a public repository, and a person who may only triage may ask for no work. */
 static const char *association_of(const struct js *answer)
 {
     const char *permission = js_get_str(answer, "permission", "none");

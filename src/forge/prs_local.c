@@ -205,7 +205,7 @@ static void add_line(struct listing *listing, struct str line)
     listing->answer.items[listing->answer.count++] = changed;
 }
 
-/* Whatever changes a pull request or an issue changes one of these refs. */
+/* Every change of a pull request or an issue changes one of these refs. */
 static enum rc local_changed(struct forge_call *call, const struct changed_query *query,
                              struct arena *arena, struct changed_answer *ret_answer,
                              struct err *err)

@@ -74,7 +74,7 @@ const char *token_source_name(const struct repo_config *config, enum forge_acces
     return key.variable != NULL ? arena_strdup(arena, key.variable) : NULL;
 }
 
-/* Not in the text of an error: it is a secret whatever its length. */
+/* Not in the text of an error: it is a secret at any length. */
 static enum rc take_variable(const char *name, struct forge_token *ret_token, struct err *err)
 {
     const char *value = name != NULL ? getenv(name) : NULL;

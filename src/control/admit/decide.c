@@ -150,7 +150,7 @@ static enum rc keep_rule(struct context *ctx, const struct flow *flow,
     return memories_insert(ctx->db, &memory, ctx->err);
 }
 
-/* No run waits for it: the shepherd of the pull request does, or nobody. */
+/* No run waits for it: the shepherd of the pull request does, or nothing. */
 static enum rc go_on_beside(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     if (strcmp(row->kind, "rule") != 0)

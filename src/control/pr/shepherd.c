@@ -8,7 +8,7 @@
 #include "store/timers.h"
 #include <string.h>
 
-/* A timer is due at least this often, whatever else happens: what is lost is found again. */
+/* A timer is due at least this often: what is lost is found again. */
 #define BACKSTOP_US (15 * US_PER_MINUTE)
 
 enum rc shepherd_look(struct context *ctx, const struct id *pull_request_id)
@@ -160,7 +160,7 @@ enum rc shepherd_train_ended(struct context *ctx, const struct id *pull_request_
     if (rc != RC_OK)
         return rc;
     bool landed = outcome->end == TRAIN_LANDED;
-    if (!it.followed) { /* Nobody follows it: one that landed is recorded, and no more. */
+    if (!it.followed) { /* No shepherd follows it: one that landed is recorded, and no more. */
         bool open = strcmp(it.pr.status, "open") == 0;
         return landed && open ? decide_merged(ctx, &it.flow, &it.pr, outcome->commit) : RC_OK;
     }

@@ -233,7 +233,7 @@ static const char *metadata_sign(const struct ci_evidence *evidence, struct str 
     return first_word(log, words);
 }
 
-/* Of the machines that run checks: certain, whatever else the log has. */
+/* Of the machines that run checks: certain, with any other lines in the log. */
 static const char *const machine_words[] = {
     "The runner has received a shutdown signal",
     "lost communication with the server",

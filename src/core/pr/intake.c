@@ -241,7 +241,7 @@ static void decide(const struct question *question, enum issue_do what, const ch
     question->decision->reason = reason;
 }
 
-/* The last command that nobody has handled yet, by a person who may. */
+/* The last command that is not handled yet, by a person who may. */
 static enum issue_command take_commands(const struct question *question,
                                         struct request *ret_request)
 {

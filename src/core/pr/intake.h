@@ -104,7 +104,7 @@ struct issue_decision {
     const char *by; /* As started_by. */
     struct issue_task task;
     int64_t act_us;          /* Of the request. */
-    int64_t last_comment_id; /* To be stored, whatever was decided. */
+    int64_t last_comment_id; /* To be stored with every decision. */
     char text_sha256[SHA256_TEXT_BYTES];
     int64_t text_us;
     bool changed;  /* Title or body are not what they were. */

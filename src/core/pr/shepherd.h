@@ -63,9 +63,9 @@ enum ci_cause {
     CI_CAUSE_COUNT
 };
 enum pr_review {
-    REVIEW_QUIET,   /* Nobody has asked for a change, and no approval is missing. */
+    REVIEW_QUIET,   /* No reviewer has asked for a change, and no approval is missing. */
     REVIEW_MISSING, /* An approval of this head is missing. */
-    REVIEW_TALKING, /* Somebody reviews it just now. */
+    REVIEW_TALKING, /* A person reviews it just now. */
     REVIEW_ASKING,  /* The reviewers are done, and ask for changes. */
     REVIEW_COUNT
 };

@@ -51,7 +51,7 @@ static enum rc pack_all(const struct repack *repack, const char *mirror, struct 
     return rc == RC_OK ? mirror_change_ends(mirror, err) : rc;
 }
 
-/* *ret_packed: it needed it, and nobody else changes it now. */
+/* *ret_packed: it needed it, and no other thread changes it now. */
 static enum rc repack_one(const struct repack *repack, const char *mirror, struct arena *arena,
                           bool *ret_packed, struct err *err)
 {
