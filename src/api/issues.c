@@ -11,7 +11,7 @@
 #include "base/fields.h"
 #include "base/log.h"
 #include "core/event_types.h"
-#include "forge/issues.h"
+#include "forge/forges.h"
 
 enum { REPOSITORY_NAME_MAX = 200 };
 

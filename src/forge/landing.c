@@ -1,10 +1,10 @@
 #include "forge/landing.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "forge/checked_out.h"
-#include "forge/origin.h"
-#include "forge/origin_access.h"
-#include "forge/standing.h"
+#include "forge/git/checked_out.h"
+#include "forge/git/origin.h"
+#include "forge/git/origin_access.h"
+#include "forge/local/standing.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "forge/token_source.h"
 #include "base/str.h"
-#include "forge/app_token.h"
+#include "forge/github/app_token.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,13 +3,13 @@
  *
  * `credentials` of a repository's configuration names them: a variable of the environment that
  * holds a token, or an App, for which a token is made that is valid for this repository alone and
- * not for long (app_token.h).  A variable that this server does not have may be one of the worker's
- * own.
+ * not for long (github/app_token.h).  A variable that this server does not have may be one of the
+ * worker's own.
  */
 #ifndef FORGE_TOKEN_SOURCE_H
 #define FORGE_TOKEN_SOURCE_H
 #include "core/config/repo_config.h"
-#include "forge/forge_call.h"
+#include "forge/port/call.h"
 
 enum forge_access {
     ACCESS_READ,   /* Fetch, and read the API. */

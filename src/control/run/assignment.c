@@ -6,7 +6,7 @@
 #include "control/run/questions.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
-#include "forge/git.h"
+#include "forge/git/git.h"
 #include "store/pull_requests.h"
 #include <string.h>
 

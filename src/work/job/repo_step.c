@@ -6,6 +6,7 @@
  * the forge's window ends.
  */
 #include "work/job/repo_step.h"
+#include "forge/forges.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
 #include <stdlib.h>

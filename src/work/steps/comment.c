@@ -9,8 +9,8 @@
  */
 #include "base/clock.h"
 #include "base/fault.h"
-#include "forge/issues.h"
-#include "forge/prs.h"
+#include "forge/port/issues.h"
+#include "forge/port/prs.h"
 #include "work/job/repo_step.h"
 
 struct comment {

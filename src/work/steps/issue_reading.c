@@ -6,8 +6,7 @@
  * be had for lack of rights counts as no rights.
  */
 #include "work/steps/issue_reading.h"
-#include "forge/issues.h"
-#include "forge/people.h"
+#include "forge/forges.h"
 #include "work/job/repo_step.h"
 #include <string.h>
 
