@@ -49,7 +49,6 @@ export class Bare {
     // config: as makeBare() has it, over the hub's own.
     constructor(dir, config = {}) {
         this.dir = makeBare(dir, { ...CONFIG, ...config });
-        writeFileSync(join(dir, 'hooks', 'update'), UPDATE_HOOK, { mode: 0o755 });
     }
 
     run(args, { input, who, dir = this.dir } = {}) {
@@ -219,6 +218,7 @@ export class Bare {
     }
 
     protect(branches) {
+        writeFileSync(join(this.dir, 'hooks', 'update'), UPDATE_HOOK, { mode: 0o755 });
         writeFileSync(join(this.dir, 'hub-protected'),
             branches.map((branch) => `refs/heads/${branch}\n`).join(''));
     }
