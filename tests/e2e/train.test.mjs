@@ -11,13 +11,16 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { callDrover } from './lib/cli.mjs';
-import { startWorld } from './lib/forge_kinds.mjs';
+import { on } from './lib/database.mjs';
+import { TOKEN, startWorld } from './lib/forge_kinds.mjs';
 import { commitTo, done, git, waits } from './lib/git.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { Server, start } from './lib/server.mjs';
 import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 const FAULTS_BIN = process.env.DROVER_FAULTS_BIN;
+const LONG = Boolean(process.env.DROVER_LONG);
+const [LENGTH, BAD] = LONG ? [20, [6, 13]] : [10, [3, 7]];
 const FILES = {
     'whole.sh': `if [ -d parts ] && ls parts | grep '^bad'; then
     echo 'FAIL: a bad part'
@@ -133,32 +136,31 @@ describe('a train', { concurrency: false }, () => {
     after(() => server.discard());
 
     for (const verify of ['each', 'batch']) {
-        it(`of 20 with two bad ones, verify ${verify}: 18 land, the two are named`, async () => {
-            const track = await new Track(server, `acme/twenty-${verify}`, { verify }).open();
-            const parts = names('p', 20);
-            parts[6] = 'bad6';
-            parts[13] = 'bad13';
+        it(`of ${LENGTH} with two bad ones, verify ${verify}: the two are named, the others land`, async () => {
+            const track = await new Track(server, `acme/long-${verify}`, { verify }).open();
+            const parts = names('p', LENGTH);
+            for (const at of BAD) parts[at] = `bad${at}`;
             const pulls = await track.pulls(...parts.map((part) => `part ${part}`));
             for (const pr of pulls) await track.add(pr);
             const train = await track.untilEnded(pulls);
-            assert.equal(train.landed, 18);
+            assert.equal(train.landed, LENGTH - 2);
             assert.equal(train.rejected, 2);
             assert.equal(train.rounds, 1, 'nobody else pushed');
             const bad = train.ended.filter(({ state }) => state === 'rejected');
             assert.deepEqual(bad.map(({ number }) => number).sort((a, b) => a - b),
-                [pulls[6].number, pulls[13].number].sort((a, b) => a - b));
+                BAD.map((at) => pulls[at].number).sort((a, b) => a - b));
             for (const { detail } of bad) assert.match(detail, /whole: failed[^]*a bad part/);
             const commits = track.assertGreen();
-            const good = pulls.filter((_, i) => i !== 6 && i !== 13);
+            const good = pulls.filter((_, i) => !BAD.includes(i));
             track.assertOnce(good);
             const merged = (await server.pullRequests(track.name))
                 .filter(({ status }) => status === 'merged');
-            assert.equal(merged.length, 18);
+            assert.equal(merged.length, LENGTH - 2);
             for (const { mergeCommit } of merged)
                 git(track.origin, 'merge-base', '--is-ancestor', mergeCommit, 'main');
-            console.log(`train of 20, two bad, verify ${verify}: ${train.verifications} ` +
-                `verifications, ${commits} commits, all green`);
-            if (verify === 'each') assert.equal(track.landed().length, 18);
+            console.log(`train of ${LENGTH}, two bad, verify ${verify}: ` +
+                `${train.verifications} verifications, ${commits} commits, all green`);
+            if (verify === 'each') assert.equal(track.landed().length, LENGTH - 2);
         });
     }
 
@@ -271,11 +273,7 @@ describe('a train', { concurrency: false }, () => {
         const track = await new Track(server, 'acme/queue', { use: 'queue' }).open();
         const [pr] = await track.pulls('part a');
         await track.add(pr);
-        const [{ id }] = await server.list('/v1/jobs?queue=drover.train&limit=1');
-        const job = await until('the job to end', async (note) => {
-            const now = note(await server.get(`/v1/jobs/${id}`));
-            return now.state === 'succeeded' ? now : null;
-        });
+        const job = await untilTrainJob(server, track);
         assert.match(JSON.stringify(job.result), /no merge queue/);
     });
 
@@ -303,104 +301,93 @@ describe('a train', { concurrency: false }, () => {
     });
 });
 
-// The same over HTTP, with a token, at forges that are servers.
-describe('a train at a hosted forge', { concurrency: 1 }, () => {
+// The same over HTTP, with a token, at forges that are servers: they are the same to each engine.
+(LONG ? describe : on('sqlite', describe))('a train at a hosted forge', { concurrency: 4 }, () => {
+    let server;
+    const worlds = [];
+    before(async () => {
+        server = await start({ args: ['--workers', '4'], env: { FORGE_TOKEN: TOKEN } });
+    });
+    after(async () => {
+        try {
+            await server.discard();
+        } finally {
+            for (const world of worlds) await world.stop();
+        }
+    });
+
+    // A forge, and the track of its repository there.
+    async function hosted(kind, train) {
+        const world = await startWorld(kind);
+        worlds.push(world);
+        const track = new Track(server, `acme/hosted-${worlds.length}`);
+        await server.configure(track.name, {
+            url: world.url, forge: kind, api: world.api,
+            credentials: { forge: 'FORGE_TOKEN' },
+            agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
+            policy: { approval: 'never' },
+            train,
+        });
+        return { world, track };
+    }
+
     for (const [kind, land] of [['github', 'push'], ['github', 'api'], ['gitlab', 'push'],
         ['gitea', 'push']]) {
         it(`of ${kind} lands by ${land}, and the forge shows it merged`, async () => {
-            const world = await startWorld(kind);
-            const server = await start({ args: ['--workers', '4'],
-                env: { FORGE_TOKEN: world.token } });
-            try {
-                await server.configure('acme/billing', {
-                    url: world.url, forge: kind, api: world.api,
-                    credentials: { forge: 'FORGE_TOKEN' },
-                    agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
-                    policy: { approval: 'never' },
-                    train: { land, checks: [{ ...CHECK, command: '[ ! -e parts/bad ]' }] },
-                });
-                const track = new Track(server, 'acme/billing');
-                const pulls = await track.pulls('part a', 'part bad', 'part c');
-                for (const pr of pulls) await track.add(pr);
-                const train = await track.untilEnded(pulls);
-                assert.deepEqual(train.ended.map(({ number, state }) => [number, state]).sort(),
-                    pulls.map(({ number }, i) =>
-                        [number, i === 1 ? 'rejected' : 'landed']).sort());
-                assert.equal(train.rounds, 1);
-                const files = await filesOf(world);
-                assert.ok(files.includes('parts/a') && files.includes('parts/c'), `${files}`);
-                assert.ok(!files.includes('parts/bad'));
-                if (kind === 'github')
-                    await until('GitHub to show them merged', () => world.pulls()
-                        .filter(({ merged }) => merged).length === 2);
-            } finally {
-                await server.discard();
-                await world.stop();
-            }
+            const { world, track } = await hosted(kind,
+                { land, checks: [{ ...CHECK, command: '[ ! -e parts/bad ]' }] });
+            const pulls = await track.pulls('part a', 'part bad', 'part c');
+            for (const pr of pulls) await track.add(pr);
+            const train = await track.untilEnded(pulls);
+            assert.deepEqual(train.ended.map(({ number, state }) => [number, state]).sort(),
+                pulls.map(({ number }, i) =>
+                    [number, i === 1 ? 'rejected' : 'landed']).sort());
+            assert.equal(train.rounds, 1);
+            const files = await filesOf(world);
+            assert.ok(files.includes('parts/a') && files.includes('parts/c'), `${files}`);
+            assert.ok(!files.includes('parts/bad'));
+            if (kind === 'github')
+                await until('GitHub to show them merged', () => world.pulls()
+                    .filter(({ merged }) => merged).length === 2);
         });
     }
-});
 
-describe('a merge that is left to GitHub', { concurrency: 1 }, () => {
     for (const [use, rules] of [['auto', {}], ['queue', { queue: true }]]) {
-        it(`by ${use} is asked for there, and made ready for it`, async () => {
-            const world = await startWorld('github');
-            const server = await start({ args: ['--workers', '2'],
-                env: { FORGE_TOKEN: world.token } });
-            try {
-                world.repo.protect('main', { checks: ['ci'], ...rules });
-                await server.configure('acme/billing', {
-                    url: world.url, forge: 'github', api: world.api,
-                    credentials: { forge: 'FORGE_TOKEN' },
-                    agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
-                    policy: { approval: 'never' },
-                    train: { use },
-                });
-                const track = new Track(server, 'acme/billing');
-                const [pr] = await track.pulls('part a');
-                await track.add(pr);
-                const [{ id }] = await server.list('/v1/jobs?queue=drover.train&limit=1');
-                const job = await until('the job to end', async (note) => {
-                    const now = note(await server.get(`/v1/jobs/${id}`));
-                    return now.state === 'succeeded' ? now : null;
-                });
-                assert.equal(job.result.outcome, 'handed', JSON.stringify(job.result));
-                const [pull] = world.pulls();
-                assert.deepEqual([pull.draft, pull.merged], [false, false]);
-            } finally {
-                await server.discard();
-                await world.stop();
-            }
-        });
-    }
-
-    it('is asked for by what the train says when it may not push', async () => {
-        const world = await startWorld('github');
-        const server = await start({ args: ['--workers', '2'], env: { FORGE_TOKEN: world.token } });
-        try {
-            world.repo.protect('main', { push: false });
-            await server.configure('acme/billing', {
-                url: world.url, forge: 'github', api: world.api,
-                credentials: { forge: 'FORGE_TOKEN' },
-                agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson' },
-                policy: { approval: 'never' },
-                train: { checks: [] },
-            });
-            const track = new Track(server, 'acme/billing');
+        it(`is left to GitHub by ${use}, asked for there, and made ready for it`, async () => {
+            const { world, track } = await hosted('github', { use });
+            world.repo.protect('main', { checks: ['ci'], ...rules });
             const [pr] = await track.pulls('part a');
             await track.add(pr);
-            const train = await until('the train to stall', async (note) => {
-                const now = note(await track.look());
-                return now.state === 'stalled' ? now : null;
-            });
-            assert.match(train.errorMessage, /set train\.land to api/);
-            assert.equal(train.cars[0].state, 'waiting');
-        } finally {
-            await server.discard();
-            await world.stop();
-        }
+            const job = await untilTrainJob(server, track);
+            assert.equal(job.result.outcome, 'handed', JSON.stringify(job.result));
+            const [pull] = world.pulls();
+            assert.deepEqual([pull.draft, pull.merged], [false, false]);
+        });
+    }
+
+    it('that may not push says what to configure', async () => {
+        const { world, track } = await hosted('github', { checks: [] });
+        world.repo.protect('main', { push: false });
+        const [pr] = await track.pulls('part a');
+        await track.add(pr);
+        const train = await until('the train to stall', async (note) => {
+            const now = note(await track.look());
+            return now.state === 'stalled' ? now : null;
+        });
+        assert.match(train.errorMessage, /set train\.land to api/);
+        assert.equal(train.cars[0].state, 'waiting');
     });
 });
+
+// The one job of a train that leaves the merge to the forge, when it has ended.
+function untilTrainJob(server, track) {
+    return until('the job to end', async (note) => {
+        const jobs = await server.list('/v1/jobs?queue=drover.train');
+        const all = await Promise.all(jobs.map(({ id }) => server.get(`/v1/jobs/${id}`)));
+        const [job] = note(all.filter(({ payload }) => payload.repository === track.name));
+        return job?.state === 'succeeded' ? job : null;
+    });
+}
 
 // What main of the forge's repository has.  The forge is in this process: git must not block it.
 async function filesOf(world) {
@@ -417,7 +404,6 @@ async function filesOf(world) {
 
 // Where the landing is cut off: before and after its push, and round its report and its commit.
 // Later times are for long runs.
-const LONG = !!process.env.DROVER_LONG;
 const STRIKES = [
     ...(LONG ? [1, 2] : [1]).flatMap((time) =>
         ['train.push', 'train.pushed'].map((point) => [point, time])),

@@ -76,10 +76,9 @@ export class ForgeFront {
         return this.users.get(login);
     }
 
-    token(login) {
-        const token = randomBytes(20).toString('hex');
-        this.tokens.set(token, this.user(login));
-        return token;
+    token(login, { text = randomBytes(20).toString('hex') } = {}) {
+        this.tokens.set(text, this.user(login));
+        return text;
     }
 
     // Made with options, else found.  members: {login: 'write'}.

@@ -12,6 +12,9 @@ import { FILES } from './git.mjs';
 import { startGitea } from './gitea.mjs';
 import { startGitlab } from './gitlab.mjs';
 
+// Of drover at each of them: many can be behind one server.
+export const TOKEN = 'token-of-drover-at-the-forges';
+
 const PASSED = { success: 'passed', passed: 'passed', failure: 'failed', failed: 'failed' };
 const stateOf = (word) => PASSED[word] ?? 'pending';
 
@@ -51,7 +54,7 @@ class GithubWorld extends World {
         this.forge.org('acme', { members: ['ann'] });
         this.repo = this.forge.repo('acme/billing', { files: FILES,
             collaborators: { bot: 'write', ann: 'write' } });
-        this.token = this.forge.token('bot');
+        this.forge.token('bot', { text: this.token });
         this.url = this.forge.gitUrl(this.repo);
         this.api = this.forge.apiUrl;
         this.paths = { create: /\/pulls$/, find: /\/pulls$/, merge: /\/pulls\/\d+\/merge$/,
@@ -118,7 +121,7 @@ class SmallWorld extends World {
         this.forge = await forge;
         this.repo = this.forge.repo('acme/billing', { files: FILES,
             members: { acme: 'owner', bot: 'write', ann: 'write' } });
-        this.token = this.forge.token('bot');
+        this.forge.token('bot', { text: this.token });
         this.url = this.forge.gitUrl(this.repo);
         this.api = this.forge.apiUrl;
         return this;
@@ -203,7 +206,5 @@ const KINDS = { github: GithubWorld, gitlab: GitlabWorld, gitea: GiteaWorld, for
 export const FORGES = Object.keys(KINDS);
 
 export function startWorld(name) {
-    const world = new KINDS[name]();
-    world.name = name;
-    return world.start();
+    return Object.assign(new KINDS[name](), { name, token: TOKEN }).start();
 }

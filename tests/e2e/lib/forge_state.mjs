@@ -8,8 +8,8 @@ export class Repo {
     constructor(forge, fullName, { files = {}, members = {} }) {
         Object.assign(this, { forge, fullName, members, id: forge.nextId(), issues: [], pulls: [],
             labels: [], statuses: [], pipelines: [], jobs: [] });
-        this.bare = new Bare(join(forge.dir, fullName.replaceAll('/', '+') + '.git'));
-        this.bare.run(['config', 'receive.hideRefs', 'refs/merge-requests']);
+        this.bare = new Bare(join(forge.dir, fullName.replaceAll('/', '+') + '.git'),
+            { 'receive.hideRefs': 'refs/merge-requests' });
         this.commit('main', files, { message: 'first' });
         for (const login of Object.keys(members)) forge.user(login);
     }

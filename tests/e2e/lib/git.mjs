@@ -2,9 +2,10 @@
 //
 // An origin has answer.txt, which says 41, and test.sh, which wants 42.
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, cpSync, existsSync, mkdirSync, openSync, readFileSync, renameSync,
-    rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, readFileSync, renameSync, writeFileSync,
+    writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { commitFirst, makeBare } from '../../hub/lib/objects.mjs';
 
 const ENV = {
     PATH: process.env.PATH,
@@ -39,16 +40,11 @@ export function branches(origin) {
     return Object.keys(refs(origin)).filter((ref) => ref.startsWith('refs/heads/drover/'));
 }
 
-// A bare repository under dir with one commit on main.
+// A bare repository under dir with one commit on main.  It does without git's look, after every
+// push, whether there is something to pack.
 export function makeOrigin(dir, name, files = FILES) {
-    const origin = join(dir, `${name}.git`);
-    const template = join(dir, '.template.git');
-    if (files === FILES && existsSync(template)) {
-        cpSync(template, origin, { recursive: true });
-        return origin;
-    }
-    commitAll(join(dir, `${name}.seed`), origin, files);
-    if (files === FILES) cpSync(origin, template, { recursive: true });
+    const origin = makeBare(join(dir, `${name}.git`), { 'receive.autogc': 'false' });
+    commitFirst(origin, files, { name: 'Origin', email: 'origin@example.org' });
     return origin;
 }
 
@@ -64,12 +60,6 @@ export function makeCheckout(dir, files = FILES, branch = 'main') {
     git(dir, 'add', '--all');
     git(dir, 'commit', '--quiet', '--message=first');
     return dir;
-}
-
-function commitAll(seed, origin, files) {
-    makeCheckout(seed, files);
-    git(seed, 'clone', '--quiet', '--bare', seed, origin);
-    rmSync(seed, { recursive: true });
 }
 
 // One more commit on main of a bare repository, without a worktree.

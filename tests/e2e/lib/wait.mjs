@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 20;
 // What takes long is looked at less often: looks of five files at once took a third of the machine.
-const LOOK_SLOWER = 1.2;
-const LOOK_SLOWEST_MS = 200;
+const LOOK_SLOWER = 1.5;
+const LOOK_SLOWEST_MS = 400;
 
 // Resolves with the first truthy answer of look(); rejects after PATIENCE_MS.  look() may call
 // note(x) to keep what it saw for the message.

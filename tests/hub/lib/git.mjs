@@ -1,24 +1,40 @@
 // git.mjs - the bare repositories of the hub, and git over HTTP by `git http-backend`.
 //
 // Everything but http-backend runs synchronously: what the API does to a repository happens between
-// two requests, never in the middle of one.
+// two requests, never in the middle of one.  What is asked about objects by their ids is asked once:
+// they never change, and no repository here loses one.
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createGunzip } from 'node:zlib';
+import { isId, makeBare, readRef, readRefs, writeBlobs, writeCommit, writeTree }
+    from './objects.mjs';
 
 export const ZERO = '0'.repeat(40);
 const OUTPUT_MAX = 64 * 1024 * 1024;
 
-const env = (who = {}) => ({
+const ANSWERS_MAX = 10_000;
+const SELF = { name: 'GitHub', email: 'noreply@github.example' };
+const CONFIG = {
+    'http.receivepack': 'true',
+    'uploadpack.allowAnySHA1InWant': 'true',
+    'uploadpack.allowFilter': 'true',
+    'receive.hideRefs': 'refs/pull', // They are the forge's: nobody pushes them.
+    'receive.advertisePushOptions': 'true',
+    'gc.auto': '0',
+    'receive.autogc': 'false',
+};
+
+const env = ({ name, email } = SELF) => ({
     PATH: process.env.PATH,
     HOME: '/nonexistent',
     GIT_CONFIG_NOSYSTEM: '1',
-    GIT_AUTHOR_NAME: who.name ?? 'GitHub',
-    GIT_AUTHOR_EMAIL: who.email ?? 'noreply@github.example',
-    GIT_COMMITTER_NAME: who.name ?? 'GitHub',
-    GIT_COMMITTER_EMAIL: who.email ?? 'noreply@github.example',
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
 });
+
 
 // Refuses what the hub has protected, as GitHub's own hook does.
 const UPDATE_HOOK = `#!/bin/sh
@@ -28,23 +44,11 @@ exit 1
 `;
 
 export class Bare {
-    constructor(dir) {
-        this.dir = dir;
-        mkdirSync(dir, { recursive: true });
-        this.run(['init', '--quiet', '--bare', '--initial-branch=main']);
-        for (const [key, value] of Object.entries({
-            'http.receivepack': 'true',
-            'uploadpack.allowAnySHA1InWant': 'true',
-            'uploadpack.allowFilter': 'true',
-            'receive.hideRefs': 'refs/pull', // They are the forge's: nobody pushes them.
-            'receive.advertisePushOptions': 'true',
-            'gc.auto': '0',
-            'receive.autogc': 'false',
-        })) this.run(['config', key, value]);
-        const hook = join(dir, 'hooks', 'update');
-        mkdirSync(dirname(hook), { recursive: true });
-        writeFileSync(hook, UPDATE_HOOK);
-        chmodSync(hook, 0o755);
+    #answers = new Map();
+
+    // config: as makeBare() has it, over the hub's own.
+    constructor(dir, config = {}) {
+        this.dir = makeBare(dir, { ...CONFIG, ...config });
     }
 
     run(args, { input, who, dir = this.dir } = {}) {
@@ -64,13 +68,39 @@ export class Bare {
         }
     }
 
+    // The same about commits, or ranges of them.  1 is git's "no", which stays as true as a yes;
+    // other failures may be about an object that has yet to come.
+    #ask(args, ...revs) {
+        const fixed = revs.every((rev) => String(rev).split('..').every(isId));
+        const key = args.join('\0');
+        if (this.#answers.has(key)) return this.#answers.get(key);
+        let answer = null;
+        try {
+            answer = this.run(args);
+        } catch (error) {
+            if (error.status === undefined || error.status === null) throw error;
+            if (error.status !== 1) return null;
+        }
+        if (fixed && this.#answers.size < ANSWERS_MAX) this.#answers.set(key, answer);
+        return answer;
+    }
+
+    // The same where git must have an answer.
+    #tell(args, ...revs) {
+        return this.#ask(args, ...revs) ?? this.run(args);
+    }
+
     refs() {
-        const lines = this.run(['for-each-ref', '--format=%(refname) %(objectname)']);
-        return new Map(lines.split('\n').filter(Boolean).map((line) => line.split(' ')));
+        return readRefs(this.dir);
     }
 
     rev(name) {
-        return this.try(['rev-parse', '--quiet', '--verify', `${name}^{commit}`]);
+        if (name.startsWith('refs/heads/')) return readRef(this.dir, name);
+        const args = ['rev-parse', '--quiet', '--verify', `${name}^{commit}`];
+        const key = args.join('\0');
+        const found = this.#answers.get(key) ?? this.try(args);
+        if (found && isId(name)) this.#answers.set(key, found);
+        return found;
     }
 
     head(branch) {
@@ -85,26 +115,26 @@ export class Bare {
     }
 
     isAncestor(a, b) {
-        return this.try(['merge-base', '--is-ancestor', a, b]) !== null;
+        return this.#ask(['merge-base', '--is-ancestor', a, b], a, b) !== null;
     }
 
     mergeBase(a, b) {
-        return this.try(['merge-base', a, b]);
+        return this.#ask(['merge-base', a, b], a, b);
     }
 
     count(range) {
-        return Number(this.run(['rev-list', '--count', range]));
+        return Number(this.#tell(['rev-list', '--count', range], range));
     }
 
     commits(range, max = 250) {
-        const list = this.run(['rev-list', '--reverse', `--max-count=${max}`, range]);
+        const list = this.#tell(['rev-list', '--reverse', `--max-count=${max}`, range], range);
         return list.split('\n').filter(Boolean);
     }
 
     // {sha, tree, parents, message, author, committer}
     commit(sha) {
         const format = '%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B';
-        const text = this.run(['show', '--no-patch', `--format=${format}`, sha]);
+        const text = this.#tell(['show', '--no-patch', `--format=${format}`, sha], sha);
         const [id, tree, parents, an, ae, ad, cn, ce, cd, message] = text.split('\0');
         return {
             sha: id, tree, message: message.trimEnd(),
@@ -116,13 +146,12 @@ export class Bare {
 
     // The tree of merging b into a, or null when they conflict.
     mergeTree(a, b) {
-        const text = this.try(['merge-tree', '--write-tree', a, b]);
+        const text = this.#ask(['merge-tree', '--write-tree', a, b], a, b);
         return text === null ? null : text.split('\n')[0];
     }
 
-    commitTree(tree, parents, message, who) {
-        const args = ['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent])];
-        return this.run(args, { input: message, who });
+    commitTree(tree, parents, message, who = SELF) {
+        return writeCommit(this.dir, { tree, parents, message, who });
     }
 
     // The commits of a branch on top of another; null when they do not apply.
@@ -142,42 +171,33 @@ export class Bare {
     }
 
     file(rev, path) {
-        return this.try(['cat-file', 'blob', `${rev}:${path}`]);
+        return this.#ask(['cat-file', 'blob', `${rev}:${path}`], rev);
     }
 
     paths(rev) {
-        return this.run(['ls-tree', '-r', '-z', '--name-only', rev]).split('\0').filter(Boolean);
+        return this.#entries(rev).map((entry) => entry.path);
+    }
+
+    #entries(rev) {
+        return this.#tell(['ls-tree', '-r', '-z', rev], rev).split('\0').filter(Boolean)
+            .map((line) => {
+                const [about, path] = line.split('\t');
+                const [mode, , id] = about.split(' ');
+                return { mode, id, path };
+            });
     }
 
     // A tree like that of rev with these files; a text of null removes one.
     writeTree(rev, files) {
-        const kept = rev === null ? [] : this.run(['ls-tree', '-r', '-z', rev]).split('\0')
-            .filter((line) => line && !(line.split('\t')[1] in files));
-        for (const [path, text] of Object.entries(files)) {
-            if (text === null) continue;
-            const blob = this.run(['hash-object', '-w', '--stdin'], { input: text });
-            kept.push(`${path.endsWith('.sh') ? '100755' : '100644'} blob ${blob}\t${path}`);
-        }
-        return this.writeIndex(kept);
-    }
-
-    writeIndex(lines) {
-        const index = join(this.dir, `hub-index-${process.pid}`);
-        const more = { ...env(), GIT_INDEX_FILE: index };
-        const git = (args, input) => execFileSync('git', ['-C', this.dir, ...args],
-            { env: more, input, encoding: 'utf8' }).trim();
-        try {
-            git(['update-index', '-z', '--index-info'], `${lines.join('\0')}\0`);
-            return git(['write-tree']);
-        } finally {
-            rmSync(index, { force: true });
-        }
+        const kept = rev === null ? [] : this.#entries(rev).filter(({ path }) => !(path in files));
+        return writeTree(this.dir, [...kept, ...writeBlobs(this.dir, files)]);
     }
 
     // [{status, path, previous, additions, deletions, patch, sha}] between the merge base and head.
     files(base, head) {
         const range = [this.mergeBase(base, head) ?? base, head];
-        const raw = this.run(['diff', '--raw', '-z', '--no-abbrev', '-M', ...range]).split('\0');
+        const raw = this.#tell(['diff', '--raw', '-z', '--no-abbrev', '-M', ...range], ...range)
+            .split('\0');
         const found = [];
         while (raw.length > 1) {
             const [, , , sha, status] = raw.shift().split(' ');
@@ -187,7 +207,7 @@ export class Bare {
                 path: renamed ? raw.shift() : first, previous: renamed ? first : undefined });
         }
         for (const each of found) {
-            const text = this.run(['diff', '-M', ...range, '--', each.path]);
+            const text = this.#tell(['diff', '-M', ...range, '--', each.path], ...range);
             const at = text.indexOf('@@');
             each.patch = at < 0 ? '' : text.slice(at);
             const lines = each.patch.split('\n');
@@ -198,6 +218,7 @@ export class Bare {
     }
 
     protect(branches) {
+        writeFileSync(join(this.dir, 'hooks', 'update'), UPDATE_HOOK, { mode: 0o755 });
         writeFileSync(join(this.dir, 'hub-protected'),
             branches.map((branch) => `refs/heads/${branch}\n`).join(''));
     }

@@ -69,9 +69,9 @@ export class World {
     }
 
     // A personal access token.  permissions: of a fine-grained one; null: all that the person may.
-    token(login, { permissions = null, repos = null, limit } = {}) {
+    token(login, { permissions = null, repos = null, limit,
+        text = `${permissions ? 'github_pat_' : 'ghp_'}${randomBytes(18).toString('hex')}` } = {}) {
         const user = this.user(login);
-        const text = `${permissions ? 'github_pat_' : 'ghp_'}${randomBytes(18).toString('hex')}`;
         this.tokens.set(text, { kind: 'pat', user, permissions, repos, app: null,
             bucket: `user:${user.id}`, expires: null });
         if (limit) this.setLimit(`user:${user.id}`, limit);
