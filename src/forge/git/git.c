@@ -346,3 +346,17 @@ bool git_hash_valid(const char *text)
     size_t len = strspn(text, "0123456789abcdef");
     return text[len] == '\0' && (len == 40 || len == 64);
 }
+
+const char *const *git_author_env(int64_t time_us, struct arena *arena)
+{
+    enum { NAMES = 4, DATES = 2 };
+    static const char *const names[NAMES] = {
+        "GIT_AUTHOR_NAME=drover", "GIT_AUTHOR_EMAIL=drover@localhost", "GIT_COMMITTER_NAME=drover",
+        "GIT_COMMITTER_EMAIL=drover@localhost"};
+    const char **env = arena_array(arena, NAMES + DATES + 1, sizeof *env);
+    long long seconds = time_us / US_PER_SECOND;
+    memcpy(env, names, sizeof names);
+    env[NAMES] = arena_printf(arena, "GIT_AUTHOR_DATE=@%lld +0000", seconds);
+    env[NAMES + 1] = arena_printf(arena, "GIT_COMMITTER_DATE=@%lld +0000", seconds);
+    return env;
+}

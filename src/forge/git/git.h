@@ -79,4 +79,8 @@ void git_redact(char *text);
 /* Puts blanks in place of line ends and control characters: git quotes names of files as they are.
    */
 void git_clean(char *text);
+
+/* For git commit-tree: drover as author and committer, and both dates, so that the same input makes
+   the same commit. */
+const char *const *git_author_env(int64_t time_us, struct arena *arena);
 #endif

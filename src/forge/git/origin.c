@@ -180,16 +180,7 @@ enum rc origin_commit(const struct origin *origin, const struct origin_note *not
     enum rc rc = git_line(origin->git, &empty, origin->arena, &tree, err);
     if (rc != RC_OK)
         return rc;
-    int64_t seconds = note->time_us / US_PER_SECOND;
-    const char *env[] = {
-        "GIT_AUTHOR_NAME=drover",
-        "GIT_AUTHOR_EMAIL=drover@localhost",
-        "GIT_COMMITTER_NAME=drover",
-        "GIT_COMMITTER_EMAIL=drover@localhost",
-        arena_printf(origin->arena, "GIT_AUTHOR_DATE=@%" PRId64 " +0000", seconds),
-        arena_printf(origin->arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
-        NULL,
-    };
+    const char *const *env = git_author_env(note->time_us, origin->arena);
     const char *parent = note->parent != NULL ? "-p" : NULL;
     struct git_call commit = {
         .git_dir = origin->dir,

@@ -1,9 +1,6 @@
 #include "forge/gitea/api.h"
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
-
-enum { WRITERS_MAX = 1000 };
 
 /* Neither limits rates by itself; a proxy in front of it answers 429. */
 const struct rest_dialect gitea_dialect = {
@@ -67,62 +64,6 @@ enum rc gitea_whoami(const struct host_api *api, const char **ret_login, struct 
 const char *gitea_user(struct arena *arena, const struct js *object, const char *key)
 {
     return arena_strdup(arena, js_get_str(js_get(object, key), "login", ""));
-}
-
-const char **gitea_labels(struct arena *arena, const struct js *labels)
-{
-    size_t count = js_count(labels);
-    const char **texts = arena_array(arena, count + 1, sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = arena_strdup(arena, js_get_str(js_at(labels, i), "name", ""));
-    return texts;
-}
-
-/* ---- people ---- */
-
-struct writer_reader {
-    struct arena *arena;
-    struct gitea_writers *to;
-};
-
-static bool add_writer(void *ctx, const struct js *item)
-{
-    struct writer_reader *reader = ctx;
-    const char *login = host_text(reader->arena, item, "login");
-    if (login != NULL)
-        reader->to->logins[reader->to->count++] = login;
-    return reader->to->count < WRITERS_MAX;
-}
-
-enum rc gitea_writers_read(const struct host_api *api, struct gitea_writers *ret_writers,
-                           struct err *err)
-{
-    struct gitea_writers writers = {.count = 0};
-    struct writer_reader reader = {.arena = api->arena, .to = &writers};
-    const struct host_list list = {
-        .path = host_path(api, "/assignees"), .each = add_writer, .ctx = &reader};
-    writers.logins = arena_array(api->arena, WRITERS_MAX, sizeof *writers.logins);
-    enum rc rc = host_pages(api, &list, NULL, err);
-    writers.known = rc == RC_OK;
-    if (rc == RC_OK || rc == RC_DENIED)
-        *ret_writers = writers;
-    return rc == RC_DENIED ? RC_OK : rc;
-}
-
-const char *gitea_association(const struct host_api *api, const struct gitea_writers *writers,
-                              const char *login)
-{
-    const char *owner = api->repo->path;
-    size_t len = strcspn(owner, "/");
-    if (!writers->known)
-        return NULL;
-    if (strlen(login) == len && strncasecmp(owner, login, len) == 0)
-        return "OWNER";
-    for (size_t i = 0; i < writers->count; i++) {
-        if (strcasecmp(writers->logins[i], login) == 0)
-            return "MEMBER";
-    }
-    return "NONE";
 }
 
 /* ---- labels ---- */

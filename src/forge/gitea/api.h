@@ -31,20 +31,6 @@ const char *gitea_ready_title(const char *title);
 MUST_USE enum rc gitea_whoami(const struct host_api *api, const char **ret_login, struct err *err);
 /* The login in {"KEY": {"login": ...}}, in the arena; "" without one. */
 const char *gitea_user(struct arena *arena, const struct js *object, const char *key);
-/* Those who may write to the repository: issues can be assigned to them.  What one person may do
-   would tell more, but is only for administrators of the repository. */
-struct gitea_writers {
-    const char **logins;
-    size_t count;
-    bool known; /* false: not asked, or the token may not ask. */
-};
-MUST_USE enum rc gitea_writers_read(const struct host_api *api, struct gitea_writers *ret_writers,
-                                    struct err *err);
-/* OWNER, MEMBER or NONE; NULL: not known. */
-const char *gitea_association(const struct host_api *api, const struct gitea_writers *writers,
-                              const char *login);
-/* The names in [{"name": ...}]. */
-const char **gitea_labels(struct arena *arena, const struct js *labels);
 /* Adds labels by name, and makes those that neither the repository nor its organization has. */
 MUST_USE enum rc gitea_add_labels(const struct host_api *api, int64_t number,
                                   const char *const *labels, struct err *err);

@@ -168,14 +168,7 @@ static enum rc gitea_log(struct forge_call *call, const char *url, const struct 
         rc = find_job(&api, check, &job, err);
     if (rc != RC_OK)
         return rc;
-    const struct rest_request request = {
-        .dialect = api.dialect,
-        .base = api.repo->api,
-        .host = api.repo->host,
-        .method = "GET",
-        .path = host_path(&api, "/actions/jobs/%" PRId64 "/logs", job.id),
-        .accept = "text/plain"};
-    return rest_bytes(call, &request, into, err);
+    return host_bytes(&api, host_path(&api, "/actions/jobs/%" PRId64 "/logs", job.id), into, err);
 }
 
 static enum rc gitea_rerun(struct forge_call *call, const char *url, const struct check_view *check,

@@ -17,6 +17,8 @@
 
 enum { FOUND_MAX = 100, CLOSED_READ_MAX = 200 };
 
+static const struct host_ops gitea_host;
+
 /* ---- pull requests ---- */
 
 static bool read_pr(const struct js *item, struct arena *arena, struct host_pr *ret_pr)
@@ -108,21 +110,14 @@ static enum rc gitea_list_open(struct forge_call *call, const struct host_repo *
     return RC_OK;
 }
 
-static enum rc take_pr(const struct host_api *api, const struct rest_answer *answer,
-                       struct host_pr *ret_pr, struct err *err)
-{
-    return read_pr(answer->document, api->arena, ret_pr)
-               ? RC_OK
-               : host_unreadable(api, "pull request", err);
-}
+static const struct host_pr_form form = {.what = "pull request", .read = read_pr};
 
 static enum rc gitea_get(struct forge_call *call, const struct host_repo *repo, int64_t number,
                          struct arena *arena, struct host_pr *ret_pr, struct err *err)
 {
     const struct host_api api = gitea_at(call, repo, arena);
-    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
-    enum rc rc = host_get(&api, host_path(&api, "/pulls/%" PRId64, number), &answer, err);
-    return rc == RC_OK ? take_pr(&api, &answer, ret_pr, err) : rc;
+    return host_pr_send(&api, &form, "GET", host_path(&api, "/pulls/%" PRId64, number), NULL,
+                        ret_pr, err);
 }
 
 static enum rc gitea_create(struct forge_call *call, const struct host_repo *repo,
@@ -130,7 +125,6 @@ static enum rc gitea_create(struct forge_call *call, const struct host_repo *rep
                             struct host_pr *ret_pr, struct err *err)
 {
     const struct host_api api = gitea_at(call, repo, arena);
-    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
     CLEANUP(buf_release) struct buf body;
     struct jw jw = host_body(&body);
     jw_kstr(&jw, "head", pr->branch);
@@ -139,8 +133,7 @@ static enum rc gitea_create(struct forge_call *call, const struct host_repo *rep
             pr->draft ? arena_printf(arena, "WIP: %s", gitea_ready_title(pr->title)) : pr->title);
     jw_kstr(&jw, "body", pr->body);
     host_body_end(&jw);
-    enum rc rc = host_send(&api, "POST", host_path(&api, "/pulls"), &body, &answer, err);
-    return rc == RC_OK ? take_pr(&api, &answer, ret_pr, err) : rc;
+    return host_pr_send(&api, &form, "POST", host_path(&api, "/pulls"), &body, ret_pr, err);
 }
 
 static enum rc gitea_close(struct forge_call *call, const struct host_repo *repo, int64_t number,
@@ -194,25 +187,6 @@ static void write_merge(struct jw *jw, const char *style, const struct merging *
     jw_optstr(jw, merging->names->rest, message + title + strspn(message + title, "\n"));
 }
 
-/* After a merge, or what looks like a refusal of one that was done before. */
-static enum rc merged_at(struct forge_call *call, const struct host_repo *repo, int64_t number,
-                         const char *head, char ret_commit[GIT_HASH_BYTES], struct err *err)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    struct host_pr pr = {.number = 0};
-    enum rc rc = gitea_get(call, repo, number, &arena, &pr, err);
-    if (rc != RC_OK)
-        return rc;
-    if (pr.open && pr.draft)
-        return err_set(err, RC_CONFLICT, "DRAFT",
-                       "Pull request %" PRId64 " is a draft: make it ready first.", number);
-    if (!pr.merged || !text_same(pr.head, head) || pr.merge_commit == NULL)
-        return err_set(err, RC_CONFLICT, "NOT_MERGED", "Pull request %" PRId64 " is not merged.",
-                       number);
-    text_copy(ret_commit, GIT_HASH_BYTES, pr.merge_commit);
-    return RC_OK;
-}
-
 static enum rc merge_pr(struct forge_call *call, const struct host_repo *repo, int64_t number,
                         const struct merging *merging, char ret_commit[GIT_HASH_BYTES],
                         struct err *err)
@@ -220,7 +194,6 @@ static enum rc merge_pr(struct forge_call *call, const struct host_repo *repo, i
     CLEANUP(arena_release) struct arena arena = {0};
     const struct host_api api = gitea_at(call, repo, &arena);
     CLEANUP(buf_release) struct buf body;
-    struct err why = {0};
     const char *style = NULL;
     struct jw jw = host_body(&body);
     enum rc rc = merge_style(&api, &style, err);
@@ -230,20 +203,13 @@ static enum rc merge_pr(struct forge_call *call, const struct host_repo *repo, i
     host_body_end(&jw);
     rc = host_send(&api, "POST", host_path(&api, "/pulls/%" PRId64 "/merge", number), &body, NULL,
                    err);
-    /* 405 and 409: not at this head, not mergeable, or merged already. */
-    bool refused = rc == RC_CONFLICT || rc == RC_INVALID;
-    if (rc != RC_OK && !refused)
-        return rc;
-    enum rc found = merged_at(call, repo, number, merging->head, ret_commit, &why);
-    if (found == RC_OK)
-        return RC_OK;
-    if (refused && !text_same(why.code, "DRAFT"))
-        return RC_CONFLICT; /* In Gitea's own words. */
-    if (err != NULL)
-        *err = why;
-    if (refused || found != RC_CONFLICT)
-        return found;
-    return RC_TIMEOUT; /* It is under way: to be looked at later. */
+    const struct host_merging merge = {.host = &gitea_host,
+                                       .call = call,
+                                       .repo = repo,
+                                       .number = number,
+                                       .head = merging->head,
+                                       .what = "Pull request"};
+    return host_merge_outcome(&merge, rc, ret_commit, err);
 }
 
 static enum rc gitea_merge(struct forge_call *call, const struct host_repo *repo, int64_t number,

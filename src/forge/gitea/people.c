@@ -6,6 +6,7 @@
  */
 #include "forge/port/people.h"
 #include "forge/gitea/api.h"
+#include "forge/gitea/writers.h"
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -53,13 +54,8 @@ static enum rc gitea_standing(struct forge_call *call, const char *url, const ch
                               struct arena *arena, const char **ret_association, struct err *err)
 {
     struct host_api api;
-    struct gitea_writers writers = {.count = 0};
     enum rc rc = gitea_open(call, url, arena, &api, err);
-    if (rc == RC_OK)
-        rc = gitea_writers_read(&api, &writers, err);
-    if (rc == RC_OK)
-        *ret_association = gitea_association(&api, &writers, login);
-    return rc;
+    return rc == RC_OK ? host_people_one(&api, &gitea_writers, login, ret_association, err) : rc;
 }
 
 struct team {

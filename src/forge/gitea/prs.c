@@ -137,25 +137,13 @@ static enum rc find_thread(const struct act *act, const char *id, const char *ke
     return RC_OK;
 }
 
-static enum rc gitea_thread_reply(struct forge_call *call, const struct pr_ref *ref,
-                                  const char *thread_id, const struct forge_comment *comment,
-                                  struct err *err)
+static enum rc reply_below(const struct act *act, const struct gitea_thread *thread,
+                           const char *text, struct err *err)
 {
-    CLEANUP(act_release) struct act act = {.pull = NULL};
-    struct gitea_thread thread;
-    int64_t reply = 0;
-    enum rc rc = act_open(&act, call, ref, err);
-    if (rc == RC_OK)
-        rc = find_thread(&act, thread_id, comment->key, &thread, &reply, err);
-    if (rc != RC_OK)
-        return rc;
-    const char *text = mark_add(&act.arena, comment->body, comment->key);
-    if (reply != 0)
-        return edit_comment(&act, reply, text, err);
     return send_text(
-        &act, "POST",
-        arena_printf(&act.arena, "%s/comments/%" PRId64 "/replies", act.pull, thread.first), "body",
-        text, err);
+        act, "POST",
+        arena_printf(act->api.arena, "%s/comments/%" PRId64 "/replies", act->pull, thread->first),
+        "body", text, err);
 }
 
 static enum rc reply_by_review(const struct act *act, const struct gitea_thread *thread,
@@ -178,9 +166,12 @@ static enum rc reply_by_review(const struct act *act, const struct gitea_thread 
                      &body, NULL, err);
 }
 
-static enum rc forgejo_thread_reply(struct forge_call *call, const struct pr_ref *ref,
-                                    const char *thread_id, const struct forge_comment *comment,
-                                    struct err *err)
+/* A new reply is made by add(); one with this key is edited. */
+static enum rc put_reply(struct forge_call *call, const struct pr_ref *ref, const char *thread_id,
+                         const struct forge_comment *comment,
+                         enum rc (*add)(const struct act *act, const struct gitea_thread *thread,
+                                        const char *text, struct err *err),
+                         struct err *err)
 {
     CLEANUP(act_release) struct act act = {.pull = NULL};
     struct gitea_thread thread;
@@ -191,8 +182,21 @@ static enum rc forgejo_thread_reply(struct forge_call *call, const struct pr_ref
     if (rc != RC_OK)
         return rc;
     const char *text = mark_add(&act.arena, comment->body, comment->key);
-    return reply != 0 ? edit_comment(&act, reply, text, err)
-                      : reply_by_review(&act, &thread, text, err);
+    return reply != 0 ? edit_comment(&act, reply, text, err) : add(&act, &thread, text, err);
+}
+
+static enum rc gitea_thread_reply(struct forge_call *call, const struct pr_ref *ref,
+                                  const char *thread, const struct forge_comment *comment,
+                                  struct err *err)
+{
+    return put_reply(call, ref, thread, comment, reply_below, err);
+}
+
+static enum rc forgejo_thread_reply(struct forge_call *call, const struct pr_ref *ref,
+                                    const char *thread, const struct forge_comment *comment,
+                                    struct err *err)
+{
+    return put_reply(call, ref, thread, comment, reply_by_review, err);
 }
 
 static enum rc gitea_thread_resolve(struct forge_call *call, const struct pr_ref *ref,

@@ -5,6 +5,8 @@
  * request that holds the tip of its target cannot conflict: then the server is looking.
  */
 #include "forge/gitea/view.h"
+#include "forge/gitea/writers.h"
+#include "forge/host/people.h"
 #include "forge/port/checks.h"
 #include <inttypes.h>
 #include <string.h>
@@ -54,13 +56,10 @@ static enum rc read_request(struct view_reader *reader, int64_t number)
         .target_branch = host_text(arena, base, "ref"),
         .merge_commit = merged ? host_text(arena, pr, "merge_commit_sha") : NULL,
         .mergeable = mergeable_of(pr),
-        .labels = gitea_labels(arena, js_get(pr, "labels")),
+        .labels = host_texts(arena, js_get(pr, "labels"), "name"),
         .updated_us = host_time(pr, "updated_at"),
     };
-    if (view->number < 1 || view->url == NULL || view->head == NULL || view->head_branch == NULL ||
-        view->target_branch == NULL || view->title == NULL || !git_hash_valid(view->head))
-        return host_unreadable(&reader->api, "pull request", reader->err);
-    return RC_OK;
+    return host_view_check(&reader->api, view, "pull request", reader->err);
 }
 
 /* The checks that the target demands, by patterns of their names. */
@@ -236,32 +235,6 @@ enum rc gitea_read_reviews(const struct host_api *api, int64_t number,
 
 /* ---- all of it ---- */
 
-/* Of people who cannot be looked up nothing is known that would trust them. */
-static const char *association_of(const struct view_reader *reader,
-                                  const struct gitea_writers *writers, const char *login)
-{
-    const char *association = gitea_association(&reader->api, writers, login);
-    return association != NULL ? association : "NONE";
-}
-
-static enum rc add_associations(struct view_reader *reader)
-{
-    struct pr_view *view = reader->view;
-    struct gitea_writers writers = {.count = 0};
-    enum rc rc = gitea_writers_read(&reader->api, &writers, reader->err);
-    if (rc != RC_OK)
-        return rc;
-    for (size_t i = 0; i < view->review_count; i++)
-        view->reviews[i].association = association_of(reader, &writers, view->reviews[i].author);
-    for (size_t i = 0; i < view->thread_count; i++) {
-        struct thread_view *thread = &view->threads[i];
-        for (size_t at = 0; at < thread->comment_count; at++)
-            thread->comments[at].association = association_of(reader, &writers,
-                                                              thread->comments[at].author);
-    }
-    return RC_OK;
-}
-
 static enum rc read_reviews(struct view_reader *reader)
 {
     struct pr_view *view = reader->view;
@@ -275,7 +248,8 @@ static enum rc read_reviews(struct view_reader *reader)
     view->cut |= threads.cut;
     for (size_t i = 0; i < threads.count; i++)
         view->threads[i] = threads.items[i].view;
-    return view->review_count > 0 ? add_associations(reader) : RC_OK;
+    const struct host_people people = host_people_new(&reader->api, &gitea_writers);
+    return view->review_count > 0 ? host_people_of_view(&people, view, reader->err) : RC_OK;
 }
 
 static enum rc read_view(struct forge_call *call, const struct check_ops *checks,

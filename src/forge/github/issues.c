@@ -124,9 +124,10 @@ static enum rc read_whole(const struct github *gh, int64_t number, struct issue 
     return rc;
 }
 
-static enum rc get(struct forge_call *call, const char *url, int64_t number, struct arena *arena,
-                   struct issue *ret_issue, struct err *err)
+static enum rc get(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                   int64_t number, struct arena *arena, struct issue *ret_issue, struct err *err)
 {
+    (void)ops;
     struct github gh = {.call = call, .arena = arena, .err = err};
     enum rc rc = github_open(&gh, url);
     return rc == RC_OK ? read_whole(&gh, number, ret_issue) : rc;
@@ -152,10 +153,11 @@ static bool take_listed(void *ctx, const struct js *item)
     return listing->count < listing->limit;
 }
 
-static enum rc list(struct forge_call *call, const char *url, const struct issue_filter *filter,
-                    struct arena *arena, struct issue **ret_issues, size_t *ret_count,
-                    struct err *err)
+static enum rc list(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                    const struct issue_filter *filter, struct arena *arena,
+                    struct issue **ret_issues, size_t *ret_count, struct err *err)
 {
+    (void)ops;
     struct github gh = {.call = call, .arena = arena, .err = err};
     size_t limit = filter->limit < ISSUES_LISTED_MAX ? filter->limit : ISSUES_LISTED_MAX;
     struct listing listing = {.filter = filter,
@@ -180,9 +182,11 @@ static enum rc list(struct forge_call *call, const char *url, const struct issue
 
 /* ---- open and change ---- */
 
-static enum rc open_issue(struct forge_call *call, const char *url, const struct issue_words *words,
-                          struct arena *arena, struct issue *ret_issue, struct err *err)
+static enum rc open_issue(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                          const struct issue_words *words, struct arena *arena,
+                          struct issue *ret_issue, struct err *err)
 {
+    (void)ops;
     struct github gh = {.call = call, .arena = arena, .err = err};
     CLEANUP(rest_answer_release) struct rest_answer answer = {0};
     CLEANUP(buf_release) struct buf body;
@@ -247,10 +251,11 @@ static enum rc add_comment(const struct github *gh, struct issue *issue, const c
     return rc;
 }
 
-static enum rc change(struct forge_call *call, const char *url, int64_t number,
-                      const struct issue_words *words, struct arena *arena, struct issue *ret_issue,
-                      struct err *err)
+static enum rc change(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                      int64_t number, const struct issue_words *words, struct arena *arena,
+                      struct issue *ret_issue, struct err *err)
 {
+    (void)ops;
     struct github gh = {.call = call, .arena = arena, .err = err};
     struct issue issue = {0};
     enum rc rc = github_open(&gh, url);
@@ -288,10 +293,11 @@ static bool take_blocker(void *ctx, const struct js *item)
     return blockers->count < BLOCKERS_MAX;
 }
 
-static enum rc blocked_by(struct forge_call *call, const char *url, int64_t number,
-                          struct arena *arena, int64_t **ret_numbers, size_t *ret_count,
-                          struct err *err)
+static enum rc blocked_by(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                          int64_t number, struct arena *arena, int64_t **ret_numbers,
+                          size_t *ret_count, struct err *err)
 {
+    (void)ops;
     struct github gh = {.call = call, .arena = arena, .err = err};
     struct blockers blockers = {.gh = &gh,
                                 .numbers = arena_array(arena, BLOCKERS_MAX, sizeof(int64_t))};

@@ -211,14 +211,8 @@ static enum rc gitlab_log(struct forge_call *call, const char *url, const struct
     enum rc rc = gitlab_open(call, url, &arena, &api, err);
     if (rc != RC_OK)
         return rc;
-    const struct rest_request request = {
-        .dialect = api.dialect,
-        .base = api.repo->api,
-        .host = api.repo->host,
-        .method = "GET",
-        .path = host_path(&api, "/jobs/%s/trace", host_escaped(&arena, check->id)),
-        .accept = "text/plain"};
-    return rest_bytes(call, &request, into, err);
+    return host_bytes(&api, host_path(&api, "/jobs/%s/trace", host_escaped(&arena, check->id)),
+                      into, err);
 }
 
 /* Looks for a job of the same name that is newer. */

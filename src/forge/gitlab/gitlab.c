@@ -15,6 +15,8 @@
 
 enum { FOUND_MAX = 100 };
 
+static const struct host_ops gitlab_host;
+
 /* ---- merge requests ---- */
 
 /* A fast-forward has no commit of its own. */
@@ -99,21 +101,14 @@ static enum rc gitlab_list_open(struct forge_call *call, const struct host_repo 
     return RC_OK;
 }
 
-static enum rc take_pr(const struct host_api *api, const struct rest_answer *answer,
-                       struct host_pr *ret_pr, struct err *err)
-{
-    return read_pr(answer->document, api->arena, ret_pr)
-               ? RC_OK
-               : host_unreadable(api, "merge request", err);
-}
+static const struct host_pr_form form = {.what = "merge request", .read = read_pr};
 
 static enum rc gitlab_get(struct forge_call *call, const struct host_repo *repo, int64_t number,
                           struct arena *arena, struct host_pr *ret_pr, struct err *err)
 {
     const struct host_api api = gitlab_at(call, repo, arena);
-    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
-    enum rc rc = host_get(&api, host_path(&api, "/merge_requests/%" PRId64, number), &answer, err);
-    return rc == RC_OK ? take_pr(&api, &answer, ret_pr, err) : rc;
+    return host_pr_send(&api, &form, "GET", host_path(&api, "/merge_requests/%" PRId64, number),
+                        NULL, ret_pr, err);
 }
 
 static enum rc gitlab_create(struct forge_call *call, const struct host_repo *repo,
@@ -121,7 +116,6 @@ static enum rc gitlab_create(struct forge_call *call, const struct host_repo *re
                              struct host_pr *ret_pr, struct err *err)
 {
     const struct host_api api = gitlab_at(call, repo, arena);
-    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
     CLEANUP(buf_release) struct buf body;
     struct jw jw = host_body(&body);
     jw_kstr(&jw, "source_branch", pr->branch);
@@ -132,8 +126,8 @@ static enum rc gitlab_create(struct forge_call *call, const struct host_repo *re
     jw_kstr(&jw, "description", pr->body);
     jw_kbool(&jw, "remove_source_branch", false);
     host_body_end(&jw);
-    enum rc rc = host_send(&api, "POST", host_path(&api, "/merge_requests"), &body, &answer, err);
-    return rc == RC_OK ? take_pr(&api, &answer, ret_pr, err) : rc;
+    return host_pr_send(&api, &form, "POST", host_path(&api, "/merge_requests"), &body, ret_pr,
+                        err);
 }
 
 static enum rc gitlab_close(struct forge_call *call, const struct host_repo *repo, int64_t number,
@@ -149,25 +143,6 @@ static enum rc gitlab_close(struct forge_call *call, const struct host_repo *rep
                      err);
 }
 
-/* After a merge, or what looks like a refusal of one that was done before. */
-static enum rc merged_at(struct forge_call *call, const struct host_repo *repo, int64_t number,
-                         const char *head, char ret_commit[GIT_HASH_BYTES], struct err *err)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    struct host_pr pr = {.number = 0};
-    enum rc rc = gitlab_get(call, repo, number, &arena, &pr, err);
-    if (rc != RC_OK)
-        return rc;
-    if (pr.open && pr.draft)
-        return err_set(err, RC_CONFLICT, "DRAFT",
-                       "Merge request %" PRId64 " is a draft: make it ready first.", number);
-    if (!pr.merged || !text_same(pr.head, head) || pr.merge_commit == NULL)
-        return err_set(err, RC_CONFLICT, "NOT_MERGED", "Merge request %" PRId64 " is not merged.",
-                       number);
-    text_copy(ret_commit, GIT_HASH_BYTES, pr.merge_commit);
-    return RC_OK;
-}
-
 static enum rc gitlab_merge(struct forge_call *call, const struct host_repo *repo, int64_t number,
                             const char *head, const char *message, char ret_commit[GIT_HASH_BYTES],
                             struct err *err)
@@ -175,7 +150,6 @@ static enum rc gitlab_merge(struct forge_call *call, const struct host_repo *rep
     CLEANUP(arena_release) struct arena arena = {0};
     const struct host_api api = gitlab_at(call, repo, &arena);
     CLEANUP(buf_release) struct buf body;
-    struct err why = {0};
     struct jw jw = host_body(&body);
     jw_kstr(&jw, "sha", head);
     jw_optstr(&jw, "merge_commit_message", message);
@@ -183,20 +157,13 @@ static enum rc gitlab_merge(struct forge_call *call, const struct host_repo *rep
     enum rc rc = host_send(&api, "PUT",
                            host_path(&api, "/merge_requests/%" PRId64 "/merge", number), &body,
                            NULL, err);
-    /* 405, 406, 409 and 422: not at this head, not mergeable, or merged already. */
-    bool refused = rc == RC_CONFLICT || rc == RC_INVALID;
-    if (rc != RC_OK && !refused)
-        return rc;
-    enum rc found = merged_at(call, repo, number, head, ret_commit, &why);
-    if (found == RC_OK)
-        return RC_OK;
-    if (refused && !text_same(why.code, "DRAFT"))
-        return RC_CONFLICT; /* In GitLab's own words. */
-    if (err != NULL)
-        *err = why;
-    if (refused || found != RC_CONFLICT)
-        return found;
-    return RC_TIMEOUT; /* It is under way: to be looked at later. */
+    const struct host_merging merging = {.host = &gitlab_host,
+                                         .call = call,
+                                         .repo = repo,
+                                         .number = number,
+                                         .head = head,
+                                         .what = "Merge request"};
+    return host_merge_outcome(&merging, rc, ret_commit, err);
 }
 
 static enum rc gitlab_identify(struct forge_call *call, const struct host_repo *repo,

@@ -5,11 +5,9 @@
  * was assigned by whom.
  */
 #include "forge/port/people.h"
-#include "forge/gitlab/api.h"
+#include "forge/gitlab/roles.h"
 #include <inttypes.h>
 #include <strings.h>
-
-enum { ROLE_DEVELOPER = 30, ROLE_OWNER = 50 };
 
 static bool take_event(void *ctx, const struct js *item)
 {
@@ -79,10 +77,7 @@ static enum rc gitlab_standing(struct forge_call *call, const char *url, const c
     if (rc == RC_OK)
         rc = find_role(&api, host_path(&api, "/members/all"), &role, err);
     if (rc == RC_OK)
-        *ret_association = role.level >= ROLE_OWNER       ? "OWNER"
-                           : role.level >= ROLE_DEVELOPER ? "MEMBER"
-                           : role.level > 0               ? "CONTRIBUTOR"
-                                                          : "NONE";
+        *ret_association = gitlab_role(role.level);
     return rc;
 }
 

@@ -1,24 +1,44 @@
 #include "forge/gitlab/roles.h"
 #include <inttypes.h>
 
-enum { LEVEL_DEVELOPER = 30, LEVEL_OWNER = 50 };
+enum { PEOPLE_MAX = 100, LEVEL_DEVELOPER = 30, LEVEL_OWNER = 50 };
 
-void gitlab_roles_add(struct gitlab_roles *roles, struct arena *arena, const struct js *user)
+struct person {
+    const char *login;
+    int64_t id;
+    int64_t level; /* 0: no member.  The highest of those that it is listed with. */
+};
+struct roles {
+    struct person people[PEOPLE_MAX];
+    size_t count;
+    bool known; /* false: not asked, or the token may not ask. */
+};
+
+const char *gitlab_role(int64_t level)
 {
+    return level >= LEVEL_OWNER       ? "OWNER"
+           : level >= LEVEL_DEVELOPER ? "MEMBER"
+           : level > 0                ? "CONTRIBUTOR"
+                                      : "NONE";
+}
+
+static void add_person(void *kept, struct arena *arena, const struct js *user)
+{
+    struct roles *roles = kept;
     int64_t id = js_get_int(user, "id", 0);
     const char *login = js_get_str(user, "username", NULL);
     for (size_t i = 0; i < roles->count; i++) {
         if (roles->people[i].id == id)
             return;
     }
-    if (id > 0 && login != NULL && roles->count < GITLAB_PEOPLE_MAX)
-        roles->people[roles->count++] = (struct gitlab_person){.login = arena_strdup(arena, login),
-                                                               .id = id};
+    if (id > 0 && login != NULL && roles->count < PEOPLE_MAX)
+        roles->people[roles->count++] = (struct person){.login = arena_strdup(arena, login),
+                                                        .id = id};
 }
 
 static bool take_member(void *ctx, const struct js *member)
 {
-    struct gitlab_roles *roles = ctx;
+    struct roles *roles = ctx;
     int64_t id = js_get_int(member, "id", 0), level = js_get_int(member, "access_level", 0);
     for (size_t i = 0; i < roles->count; i++) {
         if (roles->people[i].id == id && level > roles->people[i].level)
@@ -28,8 +48,9 @@ static bool take_member(void *ctx, const struct js *member)
 }
 
 /* Members of the groups above count too. */
-enum rc gitlab_roles_read(const struct host_api *api, struct gitlab_roles *roles, struct err *err)
+static enum rc read_roles(const struct host_api *api, void *kept, struct err *err)
 {
+    struct roles *roles = kept;
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, HOST_BODY_MAX);
     if (roles->count == 0)
@@ -43,15 +64,20 @@ enum rc gitlab_roles_read(const struct host_api *api, struct gitlab_roles *roles
     return rc == RC_DENIED ? RC_OK : rc;
 }
 
-const char *gitlab_association(const struct gitlab_roles *roles, const char *login)
+static const char *association(const struct host_api *api, const void *kept, const char *login)
 {
+    const struct roles *roles = kept;
+    (void)api;
     for (size_t i = 0; i < roles->count && roles->known; i++) {
-        int64_t level = roles->people[i].level;
         if (text_same(roles->people[i].login, login))
-            return level >= LEVEL_OWNER       ? "OWNER"
-                   : level >= LEVEL_DEVELOPER ? "MEMBER"
-                   : level > 0                ? "CONTRIBUTOR"
-                                              : "NONE";
+            return gitlab_role(roles->people[i].level);
     }
     return roles->known ? "NONE" : NULL;
 }
+
+const struct host_people_ops gitlab_roles = {
+    .kept_bytes = sizeof(struct roles),
+    .add = add_person,
+    .read = read_roles,
+    .association = association,
+};

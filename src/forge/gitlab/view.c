@@ -26,7 +26,7 @@ struct view_reader {
     struct pr_view *view;
     struct version versions[VERSIONS_MAX]; /* Newest first. */
     size_t version_count;
-    struct gitlab_roles roles;
+    struct host_people people;
     struct err *err;
 };
 
@@ -51,15 +51,6 @@ static enum pr_mergeable mergeable_of(const struct js *mr)
             return statuses[i].mergeable;
     }
     return MERGE_BLOCKED; /* Each of the others names a rule that is not met. */
-}
-
-static const char **labels_of(struct arena *arena, const struct js *labels)
-{
-    size_t count = js_count(labels);
-    const char **texts = arena_array(arena, count + 1, sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = arena_strdup(arena, js_str(js_at(labels, i), ""));
-    return texts;
 }
 
 static enum rc read_request(struct view_reader *reader)
@@ -87,17 +78,14 @@ static enum rc read_request(struct view_reader *reader)
         .target_branch = host_text(arena, mr, "target_branch"),
         .mergeable = mergeable_of(mr),
         .auto_merge = js_get_bool(mr, "merge_when_pipeline_succeeds", false),
-        .labels = labels_of(arena, js_get(mr, "labels")),
+        .labels = host_texts(arena, js_get(mr, "labels"), NULL),
         .updated_us = host_time(mr, "updated_at"),
     };
     if (view->state == PR_MERGED)
         view->merge_commit = arena_strdup(
             arena, js_get_str(mr, "merge_commit_sha",
                               js_get_str(mr, "squash_commit_sha", js_get_str(mr, "sha", NULL))));
-    if (view->number < 1 || view->url == NULL || view->head == NULL || view->head_branch == NULL ||
-        view->target_branch == NULL || view->title == NULL || !git_hash_valid(view->head))
-        return host_unreadable(&reader->api, "merge request", reader->err);
-    return RC_OK;
+    return host_view_check(&reader->api, view, "merge request", reader->err);
 }
 
 /* The tip of the target now; the merge request only has the one of its last push. */
@@ -187,7 +175,7 @@ static void add_review(struct view_reader *reader, const struct js *user,
         view->cut = true;
         return;
     }
-    gitlab_roles_add(&reader->roles, arena, user);
+    host_people_add(&reader->people, user);
     view->reviews[view->review_count++] = (struct review_view){
         .id = arena_printf(arena, "%s:%s", verdict == REVIEW_APPROVED ? "approval" : "changes",
                            author),
@@ -252,24 +240,11 @@ static int later(const void *a, const void *b)
     return (left->submitted_us > right->submitted_us) - (left->submitted_us < right->submitted_us);
 }
 
-/* Of people whose role cannot be read nothing is known that would trust them. */
-static const char *association_of(const struct view_reader *reader, const char *login)
-{
-    const char *association = gitlab_association(&reader->roles, login);
-    return association != NULL ? association : "NONE";
-}
-
 static void place_reviews(struct view_reader *reader)
 {
     struct pr_view *view = reader->view;
-    for (size_t i = 0; i < view->thread_count; i++) {
-        struct thread_view *thread = &view->threads[i];
-        for (size_t at = 0; at < thread->comment_count; at++)
-            thread->comments[at].association = association_of(reader, thread->comments[at].author);
-    }
     for (size_t i = 0; i < view->review_count; i++) {
         struct review_view *review = &view->reviews[i];
-        review->association = association_of(reader, review->author);
         review->commit = head_at(reader, review->submitted_us);
         if (review->verdict == REVIEW_CHANGES_REQUESTED && !review->commit[0])
             review->commit = view->head;
@@ -302,7 +277,7 @@ static struct thread_view thread_of(struct view_reader *reader, const struct js 
             thread.resolved = false;
         if (js_get_bool(note, "system", false) || thread.comment_count == PR_THREAD_COMMENTS_MAX)
             continue;
-        gitlab_roles_add(&reader->roles, arena, js_get(note, "author"));
+        host_people_add(&reader->people, js_get(note, "author"));
         thread.comments[thread.comment_count++] = (struct thread_comment){
             .id = arena_printf(arena, "%" PRId64, js_get_int(note, "id", 0)),
             .author = gitlab_user(arena, note, "author"),
@@ -358,7 +333,7 @@ static enum rc read_reviews(struct view_reader *reader)
     if (rc == RC_OK && view->review_count > 0)
         rc = read_versions(reader);
     if (rc == RC_OK)
-        rc = gitlab_roles_read(&reader->api, &reader->roles, reader->err);
+        rc = host_people_of_view(&reader->people, view, reader->err);
     if (rc == RC_OK)
         place_reviews(reader);
     return rc;
@@ -374,6 +349,7 @@ enum rc gitlab_view(struct forge_call *call, const struct pr_ref *ref, struct ar
     enum rc rc = gitlab_open(call, ref->url, arena, &reader->api, err);
     if (rc != RC_OK)
         return rc;
+    reader->people = host_people_new(&reader->api, &gitlab_roles);
     reader->path = host_path(&reader->api, "/merge_requests/%" PRId64, ref->number);
     rc = read_request(reader);
     if (rc == RC_OK)

@@ -132,6 +132,13 @@ enum rc host_send(const struct host_api *api, const char *method, const char *pa
                      err);
 }
 
+enum rc host_bytes(const struct host_api *api, const char *path, struct buf *into, struct err *err)
+{
+    struct rest_request request = request_of(api, "GET", path);
+    request.accept = "text/plain";
+    return rest_bytes(api->call, &request, into, err);
+}
+
 enum rc host_pages(const struct host_api *api, const struct host_list *list, bool *ret_cut,
                    struct err *err)
 {
@@ -173,10 +180,51 @@ void host_hash(const struct js *value, char to[GIT_HASH_BYTES])
     text_copy(to, GIT_HASH_BYTES, git_hash_valid(text) ? text : "");
 }
 
+static const char *text_at(const struct js *items, size_t i, const char *key)
+{
+    const struct js *item = js_at(items, i);
+    return key != NULL ? js_get_str(item, key, NULL) : js_str(item, NULL);
+}
+
+const char **host_texts(struct arena *arena, const struct js *items, const char *key)
+{
+    const char **texts = arena_array(arena, js_count(items) + 1, sizeof *texts);
+    size_t count = 0;
+    for (size_t i = 0; i < js_count(items); i++) {
+        const char *text = text_at(items, i, key);
+        if (text != NULL)
+            texts[count++] = arena_strdup(arena, text);
+    }
+    return texts;
+}
+
+struct str host_text_array(struct arena *arena, const struct js *items, const char *key, size_t max)
+{
+    CLEANUP(buf_release) struct buf to;
+    buf_init(&to, HOST_BODY_MAX);
+    struct jw jw = jw_to(&to);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < js_count(items) && i < max; i++) {
+        const char *text = text_at(items, i, key);
+        if (text != NULL)
+            jw_str(&jw, text);
+    }
+    jw_end(&jw, ']');
+    return str_of(arena_strdup(arena, buf_text(&to)));
+}
+
 enum rc host_unreadable(const struct host_api *api, const char *what, struct err *err)
 {
     return err_set(err, RC_CORRUPT, "FORGE_HALF_ANSWER", "What %s answers is no %s.",
                    api->dialect->name, what);
+}
+
+enum rc host_view_check(const struct host_api *api, const struct pr_view *view, const char *what,
+                        struct err *err)
+{
+    bool whole = view->number > 0 && view->url != NULL && view->head != NULL &&
+                 view->head_branch != NULL && view->target_branch != NULL && view->title != NULL;
+    return whole && git_hash_valid(view->head) ? RC_OK : host_unreadable(api, what, err);
 }
 
 const char *host_title_without(const char *title, const char *const *signs)
@@ -189,6 +237,18 @@ const char *host_title_without(const char *title, const char *const *signs)
         i = has ? 0 : i + 1;
     }
     return title;
+}
+
+enum rc host_pr_send(const struct host_api *api, const struct host_pr_form *form,
+                     const char *method, const char *path, const struct buf *body,
+                     struct host_pr *ret_pr, struct err *err)
+{
+    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
+    enum rc rc = host_send(api, method, path, body, &answer, err);
+    if (rc != RC_OK)
+        return rc;
+    return form->read(answer.document, api->arena, ret_pr) ? RC_OK
+                                                           : host_unreadable(api, form->what, err);
 }
 
 void host_prs_init(struct host_prs *prs, struct arena *arena, size_t max)

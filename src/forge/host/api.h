@@ -5,6 +5,7 @@
 #ifndef FORGE_HOST_API_H
 #define FORGE_HOST_API_H
 #include "base/jw.h"
+#include "core/pr/pr_view.h"
 #include "forge/host/hosted.h"
 #include "forge/host/rest.h"
 
@@ -38,6 +39,9 @@ MUST_USE enum rc host_get(const struct host_api *api, const char *path,
 /* The body is that of jw, which was begun by host_body; NULL: none.  ret_answer may be NULL. */
 MUST_USE enum rc host_send(const struct host_api *api, const char *method, const char *path,
                            const struct buf *body, struct rest_answer *ret_answer, struct err *err);
+/* A text, such as a log: the end of it when it is longer than the buffer's maximum. */
+MUST_USE enum rc host_bytes(const struct host_api *api, const char *path, struct buf *into,
+                            struct err *err);
 /* As rest_pages; items: the member that has the array, or NULL. */
 struct host_list {
     const char *path, *items;
@@ -55,11 +59,29 @@ void host_body_end(struct jw *jw);
 const char *host_text(struct arena *arena, const struct js *object, const char *key); /* or NULL */
 int64_t host_time(const struct js *object, const char *key);                          /* 0: none */
 void host_hash(const struct js *value, char to[GIT_HASH_BYTES]); /* "" unless it is one. */
+/* The texts of an array, or those at `key` of its items; NULL ends them. */
+const char **host_texts(struct arena *arena, const struct js *items, const char *key);
+/* The same as a JSON array, the first ones of them. */
+struct str host_text_array(struct arena *arena, const struct js *items, const char *key,
+                           size_t max);
 MUST_USE enum rc host_unreadable(const struct host_api *api, const char *what, struct err *err);
+/* RC_CORRUPT: a member is missing without which a view is of no use. */
+MUST_USE enum rc host_view_check(const struct host_api *api, const struct pr_view *view,
+                                 const char *what, struct err *err);
 
 /* A title without the signs of a draft before it, as often as they stand there.  NULL ends the
    list of signs, which are in lower case. */
 const char *host_title_without(const char *title, const char *const *signs);
+
+/* How a pull request is read: false: it is none. */
+struct host_pr_form {
+    const char *what; /* For people: "merge request" */
+    bool (*read)(const struct js *item, struct arena *arena, struct host_pr *ret_pr);
+};
+/* Sends a request (body: as host_send) and reads the pull request that comes back. */
+MUST_USE enum rc host_pr_send(const struct host_api *api, const struct host_pr_form *form,
+                              const char *method, const char *path, const struct buf *body,
+                              struct host_pr *ret_pr, struct err *err);
 
 /* A list that grows to a limit. */
 struct host_prs {

@@ -73,6 +73,20 @@ struct host_ops {
 };
 enum { FORGE_LISTED_MAX = 1000 };
 
+/* For host_ops.merge: what became of a merge that the API was asked for at this head.  An answer
+   may be lost, and a refusal may be one of a merge that was done before: the pull request is read
+   again.  rc and err are those of the request. */
+struct host_merging {
+    const struct host_ops *host;
+    struct forge_call *call;
+    const struct host_repo *repo;
+    int64_t number;
+    const char *head;
+    const char *what; /* "Pull request" */
+};
+MUST_USE enum rc host_merge_outcome(const struct host_merging *merging, enum rc rc,
+                                    char ret_commit[GIT_HASH_BYTES], struct err *err);
+
 /* The run that a body names in its mark "Drover-Run: <run id>"; NULL: none.  In the arena. */
 const char *hosted_run_of(const char *body, struct arena *arena);
 

@@ -223,6 +223,45 @@ enum rc hosted_merge(const struct forge_ops *forge, struct forge_call *call,
     return RC_OK;
 }
 
+/* Is it merged at this head? */
+static enum rc merged_at(const struct host_merging *merging, char ret_commit[GIT_HASH_BYTES],
+                         struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct host_pr pr = {.number = 0};
+    enum rc rc = merging->host->get(merging->call, merging->repo, merging->number, &arena, &pr,
+                                    err);
+    if (rc != RC_OK)
+        return rc;
+    if (pr.open && pr.draft)
+        return err_set(err, RC_CONFLICT, "DRAFT", "%s %lld is a draft: make it ready first.",
+                       merging->what, (long long)merging->number);
+    if (!text_same(pr.head, merging->head) || !merge_of(&pr, ret_commit))
+        return err_set(err, RC_CONFLICT, "NOT_MERGED", "%s %lld is not merged.", merging->what,
+                       (long long)merging->number);
+    return RC_OK;
+}
+
+enum rc host_merge_outcome(const struct host_merging *merging, enum rc rc,
+                           char ret_commit[GIT_HASH_BYTES], struct err *err)
+{
+    /* 405, 406, 409 and 422: not at this head, not mergeable, or merged already. */
+    bool refused = rc == RC_CONFLICT || rc == RC_INVALID;
+    struct err why = {0};
+    if (rc != RC_OK && !refused)
+        return rc;
+    enum rc found = merged_at(merging, ret_commit, &why);
+    if (found == RC_OK)
+        return RC_OK;
+    if (refused && !text_same(why.code, "DRAFT"))
+        return RC_CONFLICT; /* In the forge's own words. */
+    if (err != NULL)
+        *err = why;
+    if (refused || found != RC_CONFLICT)
+        return found;
+    return RC_TIMEOUT; /* It is under way: to be looked at later. */
+}
+
 enum rc hosted_close(const struct forge_ops *forge, struct forge_call *call,
                      const struct forge_closing *closing, struct err *err)
 {

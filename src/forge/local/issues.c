@@ -294,9 +294,11 @@ static enum rc read_chain(const struct origin *origin, int64_t number, struct ch
     return RC_OK;
 }
 
-static enum rc local_get(struct forge_call *call, const char *url, int64_t number,
-                         struct arena *arena, struct issue *ret_issue, struct err *err)
+static enum rc local_get(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                         int64_t number, struct arena *arena, struct issue *ret_issue,
+                         struct err *err)
 {
+    (void)ops;
     const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     struct chain chain;
@@ -323,10 +325,11 @@ static bool read_listed(char *line, struct arena *arena, struct issue *issue)
     return read_head_line(blank + 1, arena, issue);
 }
 
-static enum rc local_list(struct forge_call *call, const char *url,
+static enum rc local_list(const struct issue_ops *ops, struct forge_call *call, const char *url,
                           const struct issue_filter *filter, struct arena *arena,
                           struct issue **ret_issues, size_t *ret_count, struct err *err)
 {
+    (void)ops;
     const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(buf_release) struct buf out;
@@ -401,9 +404,11 @@ static enum rc take_number(const struct origin *origin, const char *commit, int6
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "cannot take a number for the issue");
 }
 
-static enum rc local_open(struct forge_call *call, const char *url, const struct issue_words *words,
-                          struct arena *arena, struct issue *ret_issue, struct err *err)
+static enum rc local_open(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                          const struct issue_words *words, struct arena *arena,
+                          struct issue *ret_issue, struct err *err)
 {
+    (void)ops;
     const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(fd_closep) int lock = -1;
@@ -476,10 +481,11 @@ static enum rc take_in(struct chain *chain, const struct issue_words *words, str
     return RC_OK;
 }
 
-static enum rc local_change(struct forge_call *call, const char *url, int64_t number,
-                            const struct issue_words *words, struct arena *arena,
+static enum rc local_change(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                            int64_t number, const struct issue_words *words, struct arena *arena,
                             struct issue *ret_issue, struct err *err)
 {
+    (void)ops;
     const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(fd_closep) int lock = -1;
@@ -505,8 +511,8 @@ static enum rc local_change(struct forge_call *call, const char *url, int64_t nu
     return rc;
 }
 
-static enum rc local_note(struct forge_call *call, const char *url, int64_t number,
-                          const struct forge_comment *comment, struct err *err)
+static enum rc local_note(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                          int64_t number, const struct forge_comment *comment, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const struct clock clock = clock_real();
@@ -517,7 +523,7 @@ static enum rc local_note(struct forge_call *call, const char *url, int64_t numb
         .key = comment->key,
     };
     struct issue issue;
-    return local_change(call, url, number, &words, &arena, &issue, err);
+    return local_change(ops, call, url, number, &words, &arena, &issue, err);
 }
 
 enum rc issues_local_acts(struct forge_call *call, const char *url, int64_t number,

@@ -49,16 +49,7 @@ static enum rc make_commit(const struct git *git, const struct forge_change *cha
     enum rc rc = make_tree(git, change, arena, &tree, err);
     if (rc != RC_OK)
         return rc;
-    int64_t seconds = change->time_us / US_PER_SECOND;
-    const char *env[] = {
-        "GIT_AUTHOR_NAME=drover",
-        "GIT_AUTHOR_EMAIL=drover@localhost",
-        "GIT_COMMITTER_NAME=drover",
-        "GIT_COMMITTER_EMAIL=drover@localhost",
-        arena_printf(arena, "GIT_AUTHOR_DATE=@%" PRId64 " +0000", seconds),
-        arena_printf(arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
-        NULL,
-    };
+    const char *const *env = git_author_env(change->time_us, arena);
     const char *message = arena_printf(arena, "%s\n\n%s\n", change->title,
                                        change->message != NULL ? change->message : change->body);
     struct git_call commit = {

@@ -64,27 +64,31 @@ struct issue_filter {
  * the forge cannot answer now.  RC_CORRUPT: what it answers is no issue.
  * All texts live in the arena, or are those of the caller's words.
  */
+struct host_issues;
+/* Every function is given the struct that it is a member of. */
 struct issue_ops {
-    enum rc (*get)(struct forge_call *call, const char *url, int64_t number, struct arena *arena,
-                   struct issue *ret_issue, struct err *err);
-    enum rc (*open)(struct forge_call *call, const char *url, const struct issue_words *words,
-                    struct arena *arena, struct issue *ret_issue, struct err *err);
+    const struct host_issues *host; /* forge/host/issues.h; NULL: its functions need none. */
+    enum rc (*get)(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                   int64_t number, struct arena *arena, struct issue *ret_issue, struct err *err);
+    enum rc (*open)(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                    const struct issue_words *words, struct arena *arena, struct issue *ret_issue,
+                    struct err *err);
     /* RC_CONFLICT: there are ISSUE_COMMENTS_MAX already (TOO_MANY_COMMENTS), it has as much text
        as can be read back (ISSUE_FULL), or is what it should become (ISSUE_OPEN, ISSUE_CLOSED). */
-    enum rc (*change)(struct forge_call *call, const char *url, int64_t number,
-                      const struct issue_words *words, struct arena *arena, struct issue *ret_issue,
-                      struct err *err);
+    enum rc (*change)(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                      int64_t number, const struct issue_words *words, struct arena *arena,
+                      struct issue *ret_issue, struct err *err);
     /* The newest first. */
-    enum rc (*list)(struct forge_call *call, const char *url, const struct issue_filter *filter,
-                    struct arena *arena, struct issue **ret_issues, size_t *ret_count,
-                    struct err *err);
+    enum rc (*list)(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                    const struct issue_filter *filter, struct arena *arena,
+                    struct issue **ret_issues, size_t *ret_count, struct err *err);
     /* Numbers of the issues of this repository that it waits for; NULL without
        CAN_DEPENDENCIES. */
-    enum rc (*blocked_by)(struct forge_call *call, const char *url, int64_t number,
-                          struct arena *arena, int64_t **ret_numbers, size_t *ret_count,
-                          struct err *err);
+    enum rc (*blocked_by)(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                          int64_t number, struct arena *arena, int64_t **ret_numbers,
+                          size_t *ret_count, struct err *err);
     /* Creates or edits the comment with this key; NULL: pr_ops.comment does that. */
-    enum rc (*note)(struct forge_call *call, const char *url, int64_t number,
-                    const struct forge_comment *comment, struct err *err);
+    enum rc (*note)(const struct issue_ops *ops, struct forge_call *call, const char *url,
+                    int64_t number, const struct forge_comment *comment, struct err *err);
 };
 #endif

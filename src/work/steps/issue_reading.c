@@ -151,7 +151,7 @@ static enum rc read_issue(struct reading *reading, int64_t number)
     if (ops == NULL)
         return err_set(reading->err, RC_INVALID, "NO_ISSUES", "The forge %.50s has no issues.",
                        reading->forge->name);
-    enum rc rc = ops->get(reading->call, reading->url, number, reading->step->arena, &issue,
+    enum rc rc = ops->get(ops, reading->call, reading->url, number, reading->step->arena, &issue,
                           reading->err);
     if (rc != RC_OK)
         return rc;
@@ -205,8 +205,8 @@ static enum rc add_link(struct reading *reading, int64_t number, enum issue_rela
             return RC_OK;
     if (view->link_count == ISSUE_VIEW_LINKS_MAX || number == view->number)
         return RC_OK;
-    enum rc rc = reading->forge->issues->get(reading->call, reading->url, number,
-                                             reading->step->arena, &issue, reading->err);
+    enum rc rc = reading->forge->issues->get(reading->forge->issues, reading->call, reading->url,
+                                             number, reading->step->arena, &issue, reading->err);
     if (rc != RC_OK)
         return is_silence(rc) ? RC_OK : rc;
     struct issue_link *link = &view->links[view->link_count];
@@ -236,7 +236,7 @@ static enum rc read_links(struct reading *reading)
     enum rc rc = RC_OK;
     view->links = arena_array(reading->step->arena, ISSUE_VIEW_LINKS_MAX + 1, sizeof *view->links);
     if (ops->blocked_by != NULL)
-        rc = ops->blocked_by(reading->call, reading->url, view->number, reading->step->arena,
+        rc = ops->blocked_by(ops, reading->call, reading->url, view->number, reading->step->arena,
                              &blockers, &count, reading->err);
     if (rc != RC_OK && !is_silence(rc))
         return rc;

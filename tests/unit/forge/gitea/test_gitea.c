@@ -362,7 +362,7 @@ START_TEST(an_issue_has_comments_and_says_who_may_write)
                  .body = Q("[{'id':7,'body':'x','user':{'login':'ann'}},"
                            "{'id':8,'body':'y','user':{'login':'eve'}}]")},
                 {.request = "GET " R "/assignees ", .body = Q("[{'login':'Ann'}]")});
-    OK(issues_gitea.get(&host_call, HOST_URL, 4, &host_arena, &issue, &host_err));
+    OK(issues_gitea.get(&issues_gitea, &host_call, HOST_URL, 4, &host_arena, &issue, &host_err));
     ck_assert_str_eq(issue.association, "OWNER");
     ck_assert_str_eq(issue.comments[0].association, "MEMBER");
     ck_assert_str_eq(issue.comments[1].association, "NONE");
@@ -375,8 +375,9 @@ START_TEST(a_pull_request_is_no_issue)
     struct issue issue;
     HOST_SCRIPT(API, {.request = "GET " R "/issues/4 ",
                       .body = Q("{'number':4,'title':'T','pull_request':{'merged':false}}")});
-    ck_assert_int_eq(issues_gitea.get(&host_call, HOST_URL, 4, &host_arena, &issue, &host_err),
-                     RC_NOT_FOUND);
+    ck_assert_int_eq(
+        issues_gitea.get(&issues_gitea, &host_call, HOST_URL, 4, &host_arena, &issue, &host_err),
+        RC_NOT_FOUND);
 }
 END_TEST
 
@@ -389,7 +390,8 @@ START_TEST(what_blocks_an_issue_is_open_and_of_the_same_repository)
                  .body = Q("[{'number':1,'state':'open','repository':{'full_name':'Acme/billing'}},"
                            "{'number':2,'state':'closed','repository':{'full_name':'acme/billing'}}"
                            ",{'number':3,'state':'open','repository':{'full_name':'a/b'}}]")});
-    OK(issues_gitea.blocked_by(&host_call, HOST_URL, 4, &host_arena, &numbers, &count, &host_err));
+    OK(issues_gitea.blocked_by(&issues_gitea, &host_call, HOST_URL, 4, &host_arena, &numbers,
+                               &count, &host_err));
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(numbers[0], 1);
 }

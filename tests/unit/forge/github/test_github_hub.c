@@ -210,10 +210,11 @@ static enum rc act_issue(struct act *act)
     int64_t *numbers = NULL;
     size_t count = 0;
     int64_t number = strtoll(act->args[1], NULL, 10);
-    enum rc rc = issues_github.get(&act->call, act->url, number, &act->arena, &issue, &act->err);
+    enum rc rc = issues_github.get(&issues_github, &act->call, act->url, number, &act->arena,
+                                   &issue, &act->err);
     if (rc == RC_OK)
-        rc = issues_github.blocked_by(&act->call, act->url, number, &act->arena, &numbers, &count,
-                                      &act->err);
+        rc = issues_github.blocked_by(&issues_github, &act->call, act->url, number, &act->arena,
+                                      &numbers, &count, &act->err);
     if (rc != RC_OK)
         return rc;
     jw_begin(act->jw, '{');
@@ -241,8 +242,9 @@ static enum rc act_close_issue(struct act *act)
 {
     struct issue issue;
     const struct issue_words words = {.state = "closed"};
-    return issues_github.change(&act->call, act->url, strtoll(act->args[1], NULL, 10), &words,
-                                &act->arena, &issue, &act->err);
+    return issues_github.change(&issues_github, &act->call, act->url,
+                                strtoll(act->args[1], NULL, 10), &words, &act->arena, &issue,
+                                &act->err);
 }
 
 static enum rc act_deliveries(struct act *act)

@@ -180,7 +180,8 @@ START_TEST(an_issue_comes_with_its_comments)
          .body = "[" SAID("11", "one") "]"},
         {.request = "GET " P "/issues/3/comments?page=2 HTTP", .body = "[" SAID("12", "two") "]"});
     struct issue issue;
-    ck_assert_msg(issues_github.get(&kit_call, KIT_URL, 3, &kit_arena, &issue, &kit_err) == RC_OK,
+    ck_assert_msg(issues_github.get(&issues_github, &kit_call, KIT_URL, 3, &kit_arena, &issue,
+                                    &kit_err) == RC_OK,
                   "%s", kit_err.text);
     ck_assert_str_eq(issue.title, "It breaks");
     ck_assert_str_eq(issue.body, "When \xc3\xa4");
@@ -209,8 +210,9 @@ START_TEST(what_is_no_issue_is_not_found)
     step.request = "GET " P "/issues/3 HTTP";
     KIT_OPEN(step);
     struct issue issue;
-    ck_assert_int_eq(issues_github.get(&kit_call, KIT_URL, 3, &kit_arena, &issue, &kit_err),
-                     RC_NOT_FOUND);
+    ck_assert_int_eq(
+        issues_github.get(&issues_github, &kit_call, KIT_URL, 3, &kit_arena, &issue, &kit_err),
+        RC_NOT_FOUND);
     ck_assert_str_eq(kit_err.code, "ISSUE_NOT_FOUND");
 }
 END_TEST
@@ -225,9 +227,9 @@ START_TEST(issues_are_listed_without_pull_requests)
     struct issue *issues = NULL;
     size_t count = 0;
     const struct issue_filter filter = {.state = "open", .before = 9, .limit = 2};
-    ck_assert_int_eq(
-        issues_github.list(&kit_call, KIT_URL, &filter, &kit_arena, &issues, &count, &kit_err),
-        RC_OK);
+    ck_assert_int_eq(issues_github.list(&issues_github, &kit_call, KIT_URL, &filter, &kit_arena,
+                                        &issues, &count, &kit_err),
+                     RC_OK);
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(issues[0].number, 7);
     ck_assert_int_eq(issues[1].number, 6);
@@ -259,18 +261,21 @@ START_TEST(issues_are_opened_commented_and_closed)
     const struct issue_words opening = {.title = "T", .body = "B", .labels = STR("[\"bug\"]")};
     const struct issue_words saying = {.body = "Said"};
     const struct issue_words closing = {.state = "closed"};
-    ck_assert_int_eq(issues_github.open(&kit_call, KIT_URL, &opening, &kit_arena, &issue, &kit_err),
+    ck_assert_int_eq(issues_github.open(&issues_github, &kit_call, KIT_URL, &opening, &kit_arena,
+                                        &issue, &kit_err),
                      RC_OK);
     ck_assert_int_eq(issue.number, 3);
-    ck_assert_int_eq(
-        issues_github.change(&kit_call, KIT_URL, 3, &saying, &kit_arena, &issue, &kit_err), RC_OK);
+    ck_assert_int_eq(issues_github.change(&issues_github, &kit_call, KIT_URL, 3, &saying,
+                                          &kit_arena, &issue, &kit_err),
+                     RC_OK);
     ck_assert_int_eq(issue.comments[0].id, 13);
-    ck_assert_int_eq(
-        issues_github.change(&kit_call, KIT_URL, 3, &closing, &kit_arena, &issue, &kit_err), RC_OK);
+    ck_assert_int_eq(issues_github.change(&issues_github, &kit_call, KIT_URL, 3, &closing,
+                                          &kit_arena, &issue, &kit_err),
+                     RC_OK);
     ck_assert_str_eq(issue.state, "closed");
-    ck_assert_int_eq(
-        issues_github.change(&kit_call, KIT_URL, 3, &closing, &kit_arena, &issue, &kit_err),
-        RC_CONFLICT);
+    ck_assert_int_eq(issues_github.change(&issues_github, &kit_call, KIT_URL, 3, &closing,
+                                          &kit_arena, &issue, &kit_err),
+                     RC_CONFLICT);
     ck_assert_str_eq(kit_err.code, "ISSUE_CLOSED");
 }
 END_TEST
@@ -292,15 +297,15 @@ START_TEST(an_issue_waits_for_open_ones_of_its_repository)
               .body = "{\"message\":\"Not Found\"}"});
     int64_t *numbers = NULL;
     size_t count = 0;
-    ck_assert_msg(issues_github.blocked_by(&kit_call, KIT_URL, 3, &kit_arena, &numbers, &count,
-                                           &kit_err) == RC_OK,
+    ck_assert_msg(issues_github.blocked_by(&issues_github, &kit_call, KIT_URL, 3, &kit_arena,
+                                           &numbers, &count, &kit_err) == RC_OK,
                   "%s", kit_err.text);
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(numbers[0], 1);
     ck_assert_int_eq(numbers[1], 5);
-    ck_assert_int_eq(
-        issues_github.blocked_by(&kit_call, KIT_URL, 3, &kit_arena, &numbers, &count, &kit_err),
-        RC_OK);
+    ck_assert_int_eq(issues_github.blocked_by(&issues_github, &kit_call, KIT_URL, 3, &kit_arena,
+                                              &numbers, &count, &kit_err),
+                     RC_OK);
     ck_assert_uint_eq(count, 0);
 }
 END_TEST

@@ -408,7 +408,7 @@ START_TEST(an_issue_has_comments_and_the_roles_of_their_authors)
                     "/members/all?per_page=100&user_ids%5B%5D=1&user_ids%5B%5D=2&user_ids%5B%5D=5 ",
          .body = Q("[{'id':2,'access_level':30},{'id':2,'access_level':50},"
                    "{'id':5,'access_level':10}]")});
-    OK(issues_gitlab.get(&host_call, HOST_URL, 4, &host_arena, &issue, &host_err));
+    OK(issues_gitlab.get(&issues_gitlab, &host_call, HOST_URL, 4, &host_arena, &issue, &host_err));
     ck_assert_str_eq(issue.state, "open");
     ck_assert_str_eq(issue.body, "");
     ck_assert_str_eq(issue.association, "NONE");
@@ -431,7 +431,8 @@ START_TEST(what_blocks_an_issue_is_open_and_of_the_same_project)
                            "{'iid':2,'project_id':7,'state':'closed','link_type':'is_blocked_by'},"
                            "{'iid':3,'project_id':8,'state':'opened','link_type':'is_blocked_by'},"
                            "{'iid':5,'project_id':7,'state':'opened','link_type':'relates_to'}]")});
-    OK(issues_gitlab.blocked_by(&host_call, HOST_URL, 4, &host_arena, &numbers, &count, &host_err));
+    OK(issues_gitlab.blocked_by(&issues_gitlab, &host_call, HOST_URL, 4, &host_arena, &numbers,
+                                &count, &host_err));
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(numbers[0], 1);
 }
@@ -443,8 +444,9 @@ START_TEST(an_issue_that_is_not_there_is_said_so)
     HOST_SCRIPT(API, {.request = "GET " P "/issues/4 ",
                       .status = "404 Not Found",
                       .body = Q("{'message':'404 Not found'}")});
-    ck_assert_int_eq(issues_gitlab.get(&host_call, HOST_URL, 4, &host_arena, &issue, &host_err),
-                     RC_NOT_FOUND);
+    ck_assert_int_eq(
+        issues_gitlab.get(&issues_gitlab, &host_call, HOST_URL, 4, &host_arena, &issue, &host_err),
+        RC_NOT_FOUND);
     ck_assert_str_eq(host_err.code, "ISSUE_NOT_FOUND");
 }
 END_TEST

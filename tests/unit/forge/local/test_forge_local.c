@@ -610,7 +610,7 @@ START_TEST(what_the_origin_has_lost_is_named)
     struct forge_pr pr = open_pr(&change);
     struct issue issue;
     ck_assert_int_eq(merge(1, pr.head, commit, &err), RC_OK);
-    ck_assert_int_eq(issues_local.open(&(struct forge_call){.git = git}, kit.origin,
+    ck_assert_int_eq(issues_local.open(&issues_local, &(struct forge_call){.git = git}, kit.origin,
                                        &(struct issue_words){.title = "one",
                                                              .body = "",
                                                              .author = "somebody",

@@ -31,8 +31,8 @@ static struct issue open_issue(const char *title, const char *body, const char *
     struct err err = {0};
     const struct issue_words words = {
         .title = title, .body = body, .labels = str_of(labels), .author = "alice", .time_us = NOON};
-    ck_assert_msg(issues_local.open(&(struct forge_call){.git = git}, kit.origin, &words,
-                                    &kit.arena, &issue, &err) == RC_OK,
+    ck_assert_msg(issues_local.open(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                    &words, &kit.arena, &issue, &err) == RC_OK,
                   "%s", err.text);
     return issue;
 }
@@ -42,8 +42,8 @@ static enum rc comment(int64_t number, const char *body, struct issue *ret_issue
     struct git git = {0};
     const struct issue_words words = {
         .body = body, .author = "bob", .time_us = NOON + US_PER_MINUTE};
-    return issues_local.change(&(struct forge_call){.git = git}, kit.origin, number, &words,
-                               &kit.arena, ret_issue, err);
+    return issues_local.change(&issues_local, &(struct forge_call){.git = git}, kit.origin, number,
+                               &words, &kit.arena, ret_issue, err);
 }
 
 static enum rc set_state(int64_t number, const char *state, struct err *err)
@@ -52,8 +52,8 @@ static enum rc set_state(int64_t number, const char *state, struct err *err)
     struct issue issue;
     const struct issue_words words = {
         .state = state, .body = "", .author = "bob", .time_us = NOON + US_PER_HOUR};
-    enum rc rc = issues_local.change(&(struct forge_call){.git = git}, kit.origin, number, &words,
-                                     &kit.arena, &issue, err);
+    enum rc rc = issues_local.change(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                     number, &words, &kit.arena, &issue, err);
     if (rc == RC_OK)
         ck_assert_str_eq(issue.state, state);
     return rc;
@@ -64,8 +64,8 @@ static struct issue get(int64_t number)
     struct git git = {0};
     struct issue issue;
     struct err err = {0};
-    ck_assert_msg(issues_local.get(&(struct forge_call){.git = git}, kit.origin, number, &kit.arena,
-                                   &issue, &err) == RC_OK,
+    ck_assert_msg(issues_local.get(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                   number, &kit.arena, &issue, &err) == RC_OK,
                   "%s", err.text);
     return issue;
 }
@@ -113,8 +113,8 @@ START_TEST(an_issue_is_closed_and_opened_again)
     ck_assert_int_eq(comment(1, "It was the cache.", &issue, &err), RC_OK);
     ck_assert_str_eq(issue.state, "closed");
     const struct issue_filter open = {.limit = 10, .state = "open"};
-    ck_assert_int_eq(issues_local.list(&(struct forge_call){.git = git}, kit.origin, &open,
-                                       &kit.arena, &issues, &count, &err),
+    ck_assert_int_eq(issues_local.list(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                       &open, &kit.arena, &issues, &count, &err),
                      RC_OK);
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(issues[0].number, 2);
@@ -161,9 +161,9 @@ START_TEST(labels_change_and_it_is_known_who_put_them_there)
     struct issue issue = open_issue("Totals", "They are wrong.", "[\"bug\"]");
     struct issue_words words = {
         .labels = STR("[\"bug\",\"drover\"]"), .author = "bob", .time_us = NOON + US_PER_MINUTE};
-    ck_assert_int_eq(
-        issues_local.change(&call, kit.origin, issue.number, &words, &kit.arena, &issue, &err),
-        RC_OK);
+    ck_assert_int_eq(issues_local.change(&issues_local, &call, kit.origin, issue.number, &words,
+                                         &kit.arena, &issue, &err),
+                     RC_OK);
     ck_assert(str_is(get(issue.number).labels, "[\"bug\",\"drover\"]"));
     struct forge_act *acts;
     size_t count;
@@ -177,9 +177,9 @@ START_TEST(labels_change_and_it_is_known_who_put_them_there)
     ck_assert_str_eq(acts[1].actor, "bob");
     ck_assert_int_eq(acts[1].at_us, NOON + US_PER_MINUTE);
     words.labels = STR("[]");
-    ck_assert_int_eq(
-        issues_local.change(&call, kit.origin, issue.number, &words, &kit.arena, &issue, &err),
-        RC_OK);
+    ck_assert_int_eq(issues_local.change(&issues_local, &call, kit.origin, issue.number, &words,
+                                         &kit.arena, &issue, &err),
+                     RC_OK);
     ck_assert(str_is(get(issue.number).labels, "[]"));
 }
 END_TEST
@@ -189,8 +189,9 @@ static void note(int64_t number, const char *key, const char *body)
     struct forge_call call = {.gate = NULL};
     struct err err = {0};
     const struct forge_comment words = {.key = key, .body = body};
-    ck_assert_msg(issues_local.note(&call, kit.origin, number, &words, &err) == RC_OK, "%s",
-                  err.text);
+    ck_assert_msg(issues_local.note(&issues_local, &call, kit.origin, number, &words, &err) ==
+                      RC_OK,
+                  "%s", err.text);
 }
 
 START_TEST(a_note_is_edited_and_stays_one_comment)
@@ -223,20 +224,20 @@ START_TEST(listings_begin_with_the_newest)
     struct issue *issues;
     size_t count;
     struct issue_filter filter = {.limit = 3};
-    ck_assert_int_eq(issues_local.list(&(struct forge_call){.git = git}, kit.origin, &filter,
-                                       &kit.arena, &issues, &count, NULL),
+    ck_assert_int_eq(issues_local.list(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                       &filter, &kit.arena, &issues, &count, NULL),
                      RC_OK);
     ck_assert_uint_eq(count, 3);
     ck_assert_int_eq(issues[0].number, 11);
     ck_assert_str_eq(issues[2].title, "issue 9");
     filter = (struct issue_filter){.limit = 100, .before = 3, .state = "open"};
-    ck_assert_int_eq(issues_local.list(&(struct forge_call){.git = git}, kit.origin, &filter,
-                                       &kit.arena, &issues, &count, NULL),
+    ck_assert_int_eq(issues_local.list(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                       &filter, &kit.arena, &issues, &count, NULL),
                      RC_OK);
     ck_assert_uint_eq(count, 2);
     filter.state = "closed";
-    ck_assert_int_eq(issues_local.list(&(struct forge_call){.git = git}, kit.origin, &filter,
-                                       &kit.arena, &issues, &count, NULL),
+    ck_assert_int_eq(issues_local.list(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                       &filter, &kit.arena, &issues, &count, NULL),
                      RC_OK);
     ck_assert_uint_eq(count, 0);
     /* What is no issue of ours keeps its number. */
@@ -249,21 +250,21 @@ START_TEST(what_is_not_there_is_told_from_what_cannot_be_read)
     struct git git = {0};
     struct issue issue;
     struct err err = {0};
-    ck_assert_int_eq(
-        issues_local.get(&(struct forge_call){.git = git}, kit.origin, 7, &kit.arena, &issue, &err),
-        RC_NOT_FOUND);
+    ck_assert_int_eq(issues_local.get(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                      7, &kit.arena, &issue, &err),
+                     RC_NOT_FOUND);
     ck_assert_str_eq(err.code, "ISSUE_NOT_FOUND");
     ck_assert_int_eq(comment(7, "hello?", &issue, &err), RC_NOT_FOUND);
     kit_sh(&kit, "git --git-dir=origin.git update-ref refs/drover/issues/7 main");
-    ck_assert_int_eq(
-        issues_local.get(&(struct forge_call){.git = git}, kit.origin, 7, &kit.arena, &issue, &err),
-        RC_CORRUPT);
-    ck_assert_int_eq(comment(7, "hello?", &issue, &err), RC_CORRUPT);
-    ck_assert_int_eq(issues_local.get(&(struct forge_call){.git = git}, "/nonexistent/x.git", 7,
-                                      &kit.arena, &issue, &err),
-                     RC_UNREACHABLE);
-    ck_assert_int_eq(issues_local.get(&(struct forge_call){.git = git}, "https://example.org/x.git",
+    ck_assert_int_eq(issues_local.get(&issues_local, &(struct forge_call){.git = git}, kit.origin,
                                       7, &kit.arena, &issue, &err),
+                     RC_CORRUPT);
+    ck_assert_int_eq(comment(7, "hello?", &issue, &err), RC_CORRUPT);
+    ck_assert_int_eq(issues_local.get(&issues_local, &(struct forge_call){.git = git},
+                                      "/nonexistent/x.git", 7, &kit.arena, &issue, &err),
+                     RC_UNREACHABLE);
+    ck_assert_int_eq(issues_local.get(&issues_local, &(struct forge_call){.git = git},
+                                      "https://example.org/x.git", 7, &kit.arena, &issue, &err),
                      RC_INVALID);
 }
 END_TEST
@@ -283,10 +284,10 @@ static void *person_main(void *ctx)
         .title = "at once", .body = "", .author = "eve", .time_us = NOON};
     const struct issue_words more = {.body = "at once", .author = "eve", .time_us = NOON};
     struct issue issue;
-    person->opened = issues_local.open(&(struct forge_call){.git = git}, kit.origin, &words,
-                                       &person->arena, &person->issue, NULL);
-    person->commented = issues_local.change(&(struct forge_call){.git = git}, kit.origin, 1, &more,
-                                            &person->arena, &issue, NULL);
+    person->opened = issues_local.open(&issues_local, &(struct forge_call){.git = git}, kit.origin,
+                                       &words, &person->arena, &person->issue, NULL);
+    person->commented = issues_local.change(&issues_local, &(struct forge_call){.git = git},
+                                            kit.origin, 1, &more, &person->arena, &issue, NULL);
     return NULL;
 }
 
