@@ -23,12 +23,13 @@ TESTS := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/store/te
 AIDS  := $(filter-out $(wildcard tests/store/test_*.c),$(wildcard tests/unit/*.c tests/store/*.c))
 
 obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
-LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o
+LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o $(BUILD)/obj/api/mcp_text.o
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
 BENCH_OBJ := $(call obj,$(wildcard bench/*.c) tests/unit/honest.c)
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c tests/store/store_fault.c)
 SCHEMAS  := $(sort $(wildcard schemas/*.json))
+MCP_TEXTS := $(sort $(wildcard schemas/mcp/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
 LIBS = libevent_core libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
@@ -99,9 +100,17 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 # Schemas become part of the program.
 $(BUILD)/gen/schema_text.c: $(SCHEMAS) tools/embed Makefile
 	@mkdir -p $(@D)
-	$(call say,EMBED $(SCHEMAS))tools/embed $(SCHEMAS) >$@
+	$(call say,EMBED $(SCHEMAS))tools/embed schema_texts core/config/schema_text.h $(SCHEMAS) >$@
 
 $(BUILD)/obj/core/schema_text.o: $(BUILD)/gen/schema_text.c
+	@mkdir -p $(@D)
+	$(call say,CC $<)$(CC) $(C_FLAGS) -c -o $@ $<
+
+$(BUILD)/gen/mcp_text.c: $(MCP_TEXTS) tools/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED $(MCP_TEXTS))tools/embed mcp_texts api/mcp/mcp_text.h $(MCP_TEXTS) >$@
+
+$(BUILD)/obj/api/mcp_text.o: $(BUILD)/gen/mcp_text.c
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(C_FLAGS) -c -o $@ $<
 

@@ -5,6 +5,7 @@
 #define API_CALL_H
 #include "api/api.h"
 
+struct rpc;
 struct stream;
 struct webhook_head;
 
@@ -18,6 +19,7 @@ struct call {
     struct str errors;            /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;        /* sse.c's. */
     struct webhook_head *webhook; /* webhooks.c's. */
+    struct rpc *rpc;              /* mcp/'s: the message, or of an inner call the one behind it. */
     struct pool_work work;
     struct loop_call done;
 };

@@ -15,6 +15,11 @@ const struct route *routes_all(size_t *ret_count);
     API_BUILD(name);      \
     API_ANSWER(name##_answer)
 
+/* mcp/mcp.c */
+enum rc api_mcp_post(struct call *call, struct err *err);
+void api_mcp_get(struct call *call);
+void api_mcp_delete(struct call *call);
+
 /* tasks.c */
 API_COMMAND(api_task_submit);
 API_COMMAND(api_task_cancel);
