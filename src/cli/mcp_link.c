@@ -1,10 +1,10 @@
 #include "cli/mcp_link.h"
+#include "base/clock.h"
 #include "base/js_peek.h"
-#include "base/jwt.h"
 #include "base/mem.h"
 #include "cli/client.h"
 #include "cli/mcp_line.h"
-#include "core/mcp/message.h"
+#include "core/mcp/era.h"
 #include "net/http_multi.h"
 #include "net/sse_client.h"
 #include <assert.h>
@@ -18,8 +18,9 @@ enum {
     HELD_BYTES_MAX = 64 * 1024 * 1024, /* Of all messages that wait or are under way. */
     ANSWER_BYTES_MAX = 64 * 1024 * 1024,
     VALUES_MAX = 1024 * 1024, /* A tree of one message costs many times its text. */
-    /* The server sends something at least every 30 s while it works. */
     IDLE_TIMEOUT_MS = 120 * 1000,
+    LISTEN_AGAIN_MS = 1000, /* Doubled every time. */
+    LISTEN_AGAIN_MS_MAX = 30 * 1000,
     SESSION_BYTES = 512,
     VERSION_BYTES = 32,
     FIELDS_MAX = 8
@@ -29,7 +30,7 @@ enum {
    server refused, its HTTP status. */
 enum { CODE_BUSY = 429, CODE_ODD_ANSWER = 502, CODE_UNREACHABLE = 503, CODE_TIMEOUT = 504 };
 
-/* One message. */
+/* One request to the server. */
 struct ask {
     struct ask *next, **at; /* In order of arrival: *at is this one. */
     struct mcp_link *link;
@@ -38,9 +39,12 @@ struct ask {
     enum mcp_kind kind;
     struct str id;
     const char *method, *version, *name; /* version: of _meta; NULL: the era of `initialize` */
+    const char *session;                 /* That it named; "": none */
+    bool own;                            /* Of this program: nothing goes out for it. */
+    bool listens;                        /* GET: what the server has to say by itself. */
+    bool again;                          /* The first time its session was not known. */
     struct http_ask *http;               /* NULL: it waits. */
     bool answered;                       /* The response went out. */
-    bool streams;
     struct sse_parser sse;
     struct buf body; /* Of an answer that is no stream. */
 };
@@ -51,9 +55,12 @@ struct mcp_link {
     struct http_multi *multi;
     struct ask *first, **last; /* *last is NULL: where the next one goes. */
     size_t waiting, held_bytes;
+    char *hello;               /* The client's `initialize`; NULL: it has sent none. */
     const struct ask *opening; /* `initialize`, while it is under way. */
     char version[VERSION_BYTES];
     char session[SESSION_BYTES];
+    struct ask *listening;             /* Or NULL. */
+    int64_t listen_us, listen_wait_ms; /* When to listen again; 0: not at all */
     bool lost; /* The server was not there, or did not know the token: look for it anew. */
 };
 
@@ -89,14 +96,6 @@ enum rc mcp_link_new(const struct mcp_link_options *options, struct mcp_link **r
     return rc;
 }
 
-static void say(const char *text)
-{
-    CLEANUP(buf_release) struct buf safe;
-    buf_init(&safe, (size_t)ERR_TEXT_MAX * 4);
-    term_clean(&safe, text);
-    (void)fprintf(stderr, "drover: %s\n", buf_text(&safe));
-}
-
 /* ---- messages ---- */
 
 static void ask_free(struct ask *ask)
@@ -111,6 +110,8 @@ static void ask_free(struct ask *ask)
     link->waiting -= ask->http == NULL;
     if (link->opening == ask)
         link->opening = NULL;
+    if (link->listening == ask)
+        link->listening = NULL;
     sse_parser_release(&ask->sse);
     buf_release(&ask->body);
     arena_release(&ask->arena);
@@ -124,22 +125,26 @@ void mcp_link_free(struct mcp_link *link)
     http_multi_free(link->multi);
     while (link->first != NULL)
         ask_free(link->first);
+    mem_free(link->hello);
     mem_free(link);
+}
+
+static void say(const char *text)
+{
+    CLEANUP(buf_release) struct buf safe;
+    buf_init(&safe, (size_t)ERR_TEXT_MAX * 4);
+    term_clean(&safe, text);
+    (void)fprintf(stderr, "drover: %s\n", buf_text(&safe));
 }
 
 /* The one response to a request; of other messages nothing goes out. */
 static void fail(struct ask *ask, int code, const char *text)
 {
-    say(text);
-    if (ask->kind == MCP_REQUEST && !ask->answered)
+    if (!ask->listens)
+        say(text);
+    if (ask->kind == MCP_REQUEST && !ask->own && !ask->answered)
         mcp_line_error(ask->link->out, ask->id, code, text);
     ask->answered = true;
-}
-
-static void note_opening(struct ask *ask, const struct js *result)
-{
-    if (ask->link->opening == ask)
-        text_copy(ask->link->version, VERSION_BYTES, js_get_str(result, "protocolVersion", ""));
 }
 
 static struct str trimmed(struct str text)
@@ -149,9 +154,17 @@ static struct str trimmed(struct str text)
     return text;
 }
 
+/* An error of a server that could not read the id. */
+static bool is_nameless_error(const struct js *tree)
+{
+    return js_type(js_get(tree, "method")) == JS_NULL && js_type(js_get(tree, "id")) == JS_NULL &&
+           js_type(js_get(tree, "error")) == JS_OBJECT;
+}
+
 /* A message of the server; false: it is none, or does not belong to this request. */
 static bool pass_on(struct ask *ask, struct str json)
 {
+    struct mcp_link *link = ask->link;
     struct mcp_message message = {0};
     struct str text = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
@@ -159,11 +172,9 @@ static bool pass_on(struct ask *ask, struct str json)
     buf_init(&room, (size_t)ANSWER_BYTES_MAX * 2);
     if (mcp_line_parse(json, &room, &tree, &text) != RC_OK || room.overflow)
         return false;
-    bool response = js_type(js_get(tree, "method")) == JS_NULL;
-    const struct js *error = js_get(tree, "error");
-    if (response && js_type(js_get(tree, "id")) == JS_NULL && js_type(error) == JS_OBJECT) {
-        if (ask->kind == MCP_REQUEST && !ask->answered)
-            mcp_line_error_object(ask->link->out, ask->id, error);
+    if (is_nameless_error(tree)) {
+        if (ask->kind == MCP_REQUEST && !ask->answered && !ask->own)
+            mcp_line_error_object(link->out, ask->id, js_get(tree, "error"));
         ask->answered = true;
         return true;
     }
@@ -172,10 +183,13 @@ static bool pass_on(struct ask *ask, struct str json)
     if (message.kind == MCP_RESPONSE) {
         if (ask->answered || !str_same(trimmed(message.id), ask->id))
             return false;
-        note_opening(ask, message.result);
+        if (link->opening == ask)
+            text_copy(link->version, VERSION_BYTES,
+                      js_get_str(message.result, "protocolVersion", ""));
         ask->answered = true;
     }
-    mcp_line_add(ask->link->out, text);
+    if (!ask->own || ask->listens)
+        mcp_line_add(link->out, text);
     return true;
 }
 
@@ -189,33 +203,26 @@ static bool take_event(void *ctx, const struct sse_event *event)
 
 /* ---- answers ---- */
 
+static bool is_good(const struct http_seen *seen)
+{
+    return seen->status >= 200 && seen->status <= 299;
+}
+
 static bool is_stream(const struct http_seen *seen)
 {
     static const char type[] = "text/event-stream";
-    return seen->status >= 200 && seen->status <= 299 &&
-           strncasecmp(seen->content_type, type, sizeof type - 1) == 0;
+    return is_good(seen) && strncasecmp(seen->content_type, type, sizeof type - 1) == 0;
 }
 
 static bool take_bytes(void *ctx, const struct http_seen *seen, struct str bytes)
 {
     struct ask *ask = ctx;
-    ask->streams = is_stream(seen);
-    if (ask->streams)
+    if (ask->listens && is_good(seen))
+        ask->link->listen_wait_ms = LISTEN_AGAIN_MS;
+    if (is_stream(seen))
         return sse_parser_feed(&ask->sse, bytes);
     buf_add(&ask->body, bytes.at, bytes.len);
     return !ask->body.overflow;
-}
-
-static void note_session(struct ask *ask, const struct http_seen *seen)
-{
-    if (ask->link->opening != ask || seen->head == NULL)
-        return;
-    struct str id = http_head_field(seen->head, "Mcp-Session-Id");
-    struct mcp_link *link = ask->link;
-    if (id.len < sizeof link->session) {
-        memcpy(link->session, id.at != NULL ? id.at : "", id.len);
-        link->session[id.len] = '\0';
-    }
 }
 
 /* The connection failed. */
@@ -249,9 +256,8 @@ static void fail_by_status(struct ask *ask, int status)
         int status;
         const char *next;
     } table[] = {
-        {401,
-         "Give drover mcp a token: DROVER_TOKEN, --token-file FILE or --data DIR. The user who "
-         "runs the server makes one: drover token create"},
+        {401, "Give drover mcp a token: DROVER_TOKEN, --token-file FILE or --data DIR. The user "
+              "who runs the server makes one: drover token create"},
         {403, "The token is not allowed to do this: use one of another role."},
         {404, "Is that the address of a drover server?"},
         {413, "The server's configuration limits what a request may hold: limits.bodyBytes"},
@@ -281,57 +287,21 @@ static void fail_oddly(struct ask *ask, const char *what)
 
 static void settle_answer(struct ask *ask, const struct http_seen *seen)
 {
-    bool good = seen->status >= 200 && seen->status <= 299;
     bool refused = seen->status == 401 || seen->status == 403;
     if (ask->body.overflow || ask->sse.too_large)
         fail_oddly(ask, "sent an answer that is too large");
-    else if (ask->answered || (good && ask->kind != MCP_REQUEST))
+    else if (ask->answered || (is_good(seen) && ask->kind != MCP_REQUEST))
         return;
-    else if (ask->streams)
+    else if (is_stream(seen))
         fail_oddly(ask, "ended the stream before the answer; the request may have been carried "
                         "out: look before you repeat it");
-    else if (refused || (!pass_on(ask, buf_str(&ask->body)) && !good))
+    else if (refused || (!pass_on(ask, buf_str(&ask->body)) && !is_good(seen)))
         fail_by_status(ask, seen->status);
     else if (!ask->answered)
         fail_oddly(ask, "did not answer with a message of MCP: is it a drover?");
 }
 
-static void start_waiting(struct mcp_link *link);
-
-static void take_end(void *ctx, const struct http_seen *seen, enum rc rc, const struct err *err)
-{
-    struct ask *ask = ctx;
-    struct mcp_link *link = ask->link;
-    note_session(ask, seen);
-    ask->streams = is_stream(seen);
-    if (rc != RC_OK && !ask->answered)
-        fail_below_http(ask, rc, err);
-    else if (rc == RC_OK)
-        settle_answer(ask, seen);
-    ask_free(ask);
-    start_waiting(link);
-}
-
 /* ---- requests ---- */
-
-/* A value that no header can hold as it is goes in base64 (streamable HTTP, "Value Encoding"). */
-static const char *header_value(const char *text, struct arena *arena)
-{
-    size_t len = strlen(text);
-    bool plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ';
-    for (size_t i = 0; i < len; i++)
-        plain = plain && text[i] >= ' ' && text[i] <= '~';
-    if (plain && !(text_starts(text, "=?base64?") && text_ends(text, "?=")))
-        return text;
-    CLEANUP(buf_release) struct buf code;
-    buf_init(&code, 2 * len + 16);
-    base64url_add(&code, text, len);
-    for (size_t i = 0; i < code.len; i++)
-        code.data[i] = code.data[i] == '-' ? '+' : code.data[i] == '_' ? '/' : code.data[i];
-    while (code.len % 4 != 0)
-        buf_addc(&code, '=');
-    return arena_printf(arena, "=?base64?%s?=", buf_text(&code));
-}
 
 static void add_field(struct http_field *fields, const char *name, const char *value)
 {
@@ -343,21 +313,39 @@ static void add_field(struct http_field *fields, const char *name, const char *v
         fields[i] = (struct http_field){name, value};
 }
 
-static enum rc start(struct ask *ask, struct err *err)
+static bool opens(const struct ask *ask)
 {
-    struct mcp_link *link = ask->link;
-    struct http_field fields[FIELDS_MAX] = {{"Accept", "application/json, text/event-stream"}};
-    bool opens = text_same(ask->method, "initialize");
+    return ask->version == NULL && text_same(ask->method, "initialize");
+}
+
+/* The headers of its era. */
+static void write_fields(struct ask *ask, struct http_field fields[FIELDS_MAX])
+{
+    const struct mcp_link *link = ask->link;
+    add_field(fields, "Accept",
+              ask->listens ? "text/event-stream" : "application/json, text/event-stream");
     if (ask->version != NULL) {
         add_field(fields, "MCP-Protocol-Version", ask->version);
         add_field(fields, "Mcp-Method", ask->method);
         if (ask->name != NULL)
-            add_field(fields, "Mcp-Name", header_value(ask->name, &ask->arena));
-    } else if (!opens) {
+            add_field(fields, "Mcp-Name", mcp_header_of(ask->name, &ask->arena));
+    } else if (!opens(ask)) {
+        ask->session = arena_strdup(&ask->arena, link->session);
         add_field(fields, "MCP-Protocol-Version", link->version);
-        add_field(fields, "Mcp-Session-Id", link->session);
+        add_field(fields, "Mcp-Session-Id", ask->session);
     }
-    const struct http_ask_spec spec = {.method = "POST",
+}
+
+static void take_end(void *ctx, const struct http_seen *seen, enum rc rc, const struct err *err);
+
+static enum rc start(struct ask *ask, struct err *err)
+{
+    struct mcp_link *link = ask->link;
+    struct http_field fields[FIELDS_MAX] = {{NULL, NULL}};
+    if (link->lost && find_server(link, NULL) == RC_OK)
+        link->lost = false;
+    write_fields(ask, fields);
+    const struct http_ask_spec spec = {.method = ask->listens ? "GET" : "POST",
                                        .path = "/mcp",
                                        .headers = fields,
                                        .body = ask->line,
@@ -369,52 +357,33 @@ static enum rc start(struct ask *ask, struct err *err)
     if (rc != RC_OK)
         return rc;
     link->waiting--;
-    if (opens && ask->version == NULL)
+    if (opens(ask))
         link->opening = ask;
     return RC_OK;
 }
 
-static bool may_start(const struct ask *ask)
+static void start_or_fail(struct ask *ask)
 {
-    return ask->http == NULL && (ask->version != NULL || ask->link->opening == NULL);
+    struct err err = {0};
+    if (start(ask, &err) == RC_OK)
+        return;
+    fail(ask, MCP_INVALID_REQUEST, err.text);
+    ask_free(ask);
 }
 
 static void start_waiting(struct mcp_link *link)
 {
     struct ask *next = NULL;
     for (struct ask *ask = link->first; ask != NULL; ask = next) {
-        struct err err = {0};
         next = ask->next;
         if (http_multi_count(link->multi) >= UNDER_WAY_MAX)
             return;
-        if (!may_start(ask))
-            continue;
-        if (link->lost && find_server(link, &err) == RC_OK)
-            link->lost = false;
-        if (start(ask, &err) != RC_OK) {
-            fail(ask, MCP_INVALID_REQUEST, err.text);
-            ask_free(ask);
-        }
+        if (ask->http == NULL && (ask->version != NULL || link->opening == NULL))
+            start_or_fail(ask);
     }
 }
 
-/* What Mcp-Name repeats, or NULL. */
-static const char *name_of(const struct mcp_message *message)
-{
-    static const struct {
-        const char *method, *key;
-    } table[] = {
-        {"tools/call", "name"},  {"prompts/get", "name"},    {"resources/read", "uri"},
-        {"tasks/get", "taskId"}, {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"},
-    };
-    for (size_t i = 0; i < COUNT_OF(table); i++) {
-        if (text_same(table[i].method, message->method))
-            return js_get_str(message->params, table[i].key, NULL);
-    }
-    return NULL;
-}
-
-static void append(struct mcp_link *link, struct str line, const struct mcp_message *message)
+static struct ask *append(struct mcp_link *link, struct str line, const struct mcp_message *message)
 {
     struct ask *ask = mem_alloc(sizeof *ask);
     struct str id = trimmed(message->id);
@@ -424,7 +393,7 @@ static void append(struct mcp_link *link, struct str line, const struct mcp_mess
     ask->id = (struct str){str_dup(&ask->arena, id), id.len};
     ask->method = arena_strdup(&ask->arena, message->method);
     ask->version = arena_strdup(&ask->arena, js_get_str(message->meta, MCP_META_VERSION, NULL));
-    ask->name = arena_strdup(&ask->arena, name_of(message));
+    ask->name = arena_strdup(&ask->arena, mcp_message_name(message));
     sse_parser_init(&ask->sse, take_event, ask);
     sse_parser_limit(&ask->sse, ANSWER_BYTES_MAX);
     buf_init(&ask->body, ANSWER_BYTES_MAX);
@@ -433,20 +402,131 @@ static void append(struct mcp_link *link, struct str line, const struct mcp_mess
     link->last = &ask->next;
     link->held_bytes += line.len;
     link->waiting++;
+    return ask;
 }
+
+/* ---- sessions of the versions before 2026-07-28 ---- */
+
+static void close_ask(struct ask *ask)
+{
+    if (ask->http != NULL)
+        http_multi_cancel(ask->link->multi, ask->http);
+    ask_free(ask);
+}
+
+/* The stream of notifications that belong to no request. */
+static void start_listening(struct mcp_link *link)
+{
+    static const struct mcp_message none = {.kind = MCP_NOTIFICATION};
+    if (link->listening != NULL)
+        close_ask(link->listening);
+    link->listen_us = 0;
+    struct ask *ask = append(link, (struct str){0}, &none);
+    ask->own = ask->listens = true;
+    link->listening = ask;
+    start_or_fail(ask);
+}
+
+/* A server that has no such stream answers 405. */
+static void listen_later(struct mcp_link *link, const struct http_seen *seen, enum rc rc)
+{
+    if (rc == RC_OK && !is_good(seen))
+        return;
+    link->listen_us = clock_mono_us() + link->listen_wait_ms * US_PER_MS;
+    link->listen_wait_ms *= 2;
+    if (link->listen_wait_ms > LISTEN_AGAIN_MS_MAX)
+        link->listen_wait_ms = LISTEN_AGAIN_MS_MAX;
+}
+
+/* A message of this program, in the client's place. */
+static void send_own(struct mcp_link *link, const char *line)
+{
+    struct mcp_message message = {0};
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct str text = str_of(line);
+    enum rc rc = js_parse(text.at, text.len, &tree, NULL);
+    if (rc == RC_OK)
+        rc = mcp_message_read(tree, text, &message, NULL);
+    assert(rc == RC_OK); /* It was read before, or stands here. */
+    struct ask *ask = append(link, text, &message);
+    ask->own = true;
+    start_or_fail(ask);
+}
+
+/* The answer to `initialize` is there, or there is none. */
+static void settle_opening(struct ask *ask, const struct http_seen *seen)
+{
+    struct mcp_link *link = ask->link;
+    bool own = ask->own;
+    struct str id = http_head_field(seen->head, "Mcp-Session-Id");
+    size_t len = id.len < sizeof link->session ? id.len : 0;
+    if (len > 0)
+        memcpy(link->session, id.at, len);
+    link->session[len] = '\0';
+    link->opening = NULL;
+    if (len == 0)
+        return;
+    if (own)
+        send_own(link, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+    link->listen_wait_ms = LISTEN_AGAIN_MS;
+    start_listening(link);
+}
+
+/* The server does not know the session (any more): the message was not looked at. */
+static bool lost_session(const struct ask *ask, const struct http_seen *seen)
+{
+    return seen->status == 404 && !text_empty(ask->session) && !ask->again && !ask->own &&
+           ask->link->hello != NULL;
+}
+
+/* Opens another session in the client's place, and sends the message again. */
+static void reopen(struct ask *ask)
+{
+    struct mcp_link *link = ask->link;
+    ask->http = NULL;
+    ask->again = true;
+    buf_clear(&ask->body);
+    link->waiting++;
+    if (link->opening == NULL && text_same(ask->session, link->session)) {
+        link->session[0] = '\0';
+        send_own(link, link->hello);
+    }
+}
+
+static void take_end(void *ctx, const struct http_seen *seen, enum rc rc, const struct err *err)
+{
+    struct ask *ask = ctx;
+    struct mcp_link *link = ask->link;
+    if (rc == RC_OK && lost_session(ask, seen)) {
+        reopen(ask);
+        start_waiting(link);
+        return;
+    }
+    if (rc != RC_OK && !ask->answered)
+        fail_below_http(ask, rc, err);
+    else if (rc == RC_OK)
+        settle_answer(ask, seen);
+    if (link->opening == ask)
+        settle_opening(ask, seen);
+    if (ask->listens)
+        listen_later(link, seen, rc);
+    ask_free(ask);
+    start_waiting(link);
+}
+
+/* ---- the client ---- */
 
 /* Closes the request that the client no longer wants: no more is sent for it. */
 static void cancel(struct mcp_link *link, struct str line)
 {
     struct str id = trimmed(js_peek(js_peek(line, "params"), "requestId"));
     for (struct ask *ask = link->first; ask != NULL; ask = ask->next) {
-        if (ask->kind != MCP_REQUEST || id.len == 0 || !str_same(ask->id, id))
-            continue;
-        if (ask->http != NULL)
-            http_multi_cancel(link->multi, ask->http);
-        ask_free(ask);
-        return;
+        if (ask->kind == MCP_REQUEST && !ask->own && id.len > 0 && str_same(ask->id, id)) {
+            close_ask(ask);
+            break;
+        }
     }
+    start_waiting(link);
 }
 
 void mcp_link_refuse(struct mcp_link *link, const char *text)
@@ -460,47 +540,56 @@ static bool is_full(const struct mcp_link *link, struct str line)
     return link->waiting >= WAITING_MAX || link->held_bytes + line.len > HELD_BYTES_MAX;
 }
 
+static void take_message(struct mcp_link *link, struct str line, const struct mcp_message *message)
+{
+    static const char full[] = "too many messages are under way: wait for answers first";
+    bool cancels = text_same(message->method, "notifications/cancelled");
+    if (cancels)
+        cancel(link, line);
+    if (cancels && link->session[0] == '\0') /* A server without sessions knows no ids. */
+        return;
+    if (!is_full(link, line)) {
+        const struct ask *ask = append(link, line, message);
+        if (opens(ask)) {
+            mem_free(link->hello);
+            link->hello = mem_strndup(line.at, line.len);
+        }
+        start_waiting(link);
+    } else {
+        say(full);
+        if (message->kind == MCP_REQUEST)
+            mcp_line_error(link->out, trimmed(message->id), CODE_BUSY, full);
+    }
+}
+
 void mcp_link_take(struct mcp_link *link, struct str line)
 {
     struct err err = {0};
     struct mcp_message message = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
-    if (js_peek_count(line) > VALUES_MAX) {
+    if (js_peek_count(line) > VALUES_MAX)
         mcp_link_refuse(link, "the message holds too many values");
-        return;
-    }
-    if (js_parse(line.at, line.len, &tree, &err) != RC_OK) {
+    else if (js_parse(line.at, line.len, &tree, &err) != RC_OK)
         mcp_link_refuse(link, err.text);
-        return;
-    }
-    if (mcp_message_read(tree, line, &message, &err) != RC_OK) {
+    else if (mcp_message_read(tree, line, &message, &err) != RC_OK)
         mcp_line_error(link->out, trimmed(message.id), MCP_INVALID_REQUEST, err.text);
-        return;
-    }
-    bool cancels = text_same(message.method, "notifications/cancelled");
-    if (cancels) {
-        cancel(link, line);
-        start_waiting(link);
-    }
-    if (cancels && link->session[0] == '\0') /* A server without sessions knows no ids. */
-        return;
-    if (is_full(link, line)) {
-        static const char text[] = "too many messages are under way: wait for answers first";
-        say(text);
-        if (message.kind == MCP_REQUEST)
-            mcp_line_error(link->out, trimmed(message.id), CODE_BUSY, text);
-        return;
-    }
-    append(link, line, &message);
-    start_waiting(link);
+    else
+        take_message(link, line, &message);
 }
 
 void mcp_link_step(struct mcp_link *link)
 {
+    if (link->listen_us != 0 && link->session[0] != '\0' && clock_mono_us() >= link->listen_us)
+        start_listening(link);
     http_multi_step(link->multi);
 }
 
 void mcp_link_wait(struct mcp_link *link, struct pollfd *looks, size_t count)
 {
-    http_multi_wait(link->multi, looks, count, -1);
+    int timeout_ms = -1;
+    if (link->listen_us != 0 && link->session[0] != '\0') {
+        int64_t left_ms = (link->listen_us - clock_mono_us()) / US_PER_MS + 1;
+        timeout_ms = left_ms > 0 ? (int)left_ms : 0;
+    }
+    http_multi_wait(link->multi, looks, count, timeout_ms);
 }

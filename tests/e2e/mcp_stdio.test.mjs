@@ -52,15 +52,18 @@ const acts = {
     status: ({ message: { params } }, reply) => reply.raw(params.status,
         { 'content-type': params.type ?? 'application/problem+json' }, params.body),
 };
+const sessions = { lost: new Set(), streams: [] };
 function answer(request, reply) {
-    const { message } = request;
+    const { message, headers: { 'mcp-session-id': session } } = request;
+    if (sessions.lost.has(session)) return reply.raw(404, {}, '');
+    if (request.method === 'GET') return sessions.streams.push(reply.stream());
     if (message.id === undefined || message.method === undefined) return reply.accepted();
     return (acts[message.method] ?? (() => reply.json({ result: {} })))(request, reply);
 }
 
 let standIn, bridge;
 const seen = (id) => until(`request ${id}`, () =>
-    standIn.requests.find(({ message }) => message.id === id));
+    standIn.requests.find(({ message }) => message?.id === id));
 const release = async (id) => (await until(`${id} is held`, () => held.get(id)))
     .json({ result: { released: id } });
 
@@ -118,9 +121,42 @@ describe('drover mcp', { concurrency: false }, () => {
         }
         old.send({ method: 'notifications/cancelled', params: { requestId: 'none' } });
         await until('a server with sessions is told of it', () => standIn.requests.some(
-            ({ message }) => message.method === 'notifications/cancelled'));
+            ({ message }) => message?.method === 'notifications/cancelled'));
         assert.deepEqual(await old.close(), { code: 0, rest: '' });
         assert.deepEqual(old.messages, []); // Neither notification nor response has an answer.
+    });
+
+    it('listens in a session, and opens another in the place of one that is lost', async () => {
+        const old = new Bridge(['--url', standIn.url]);
+        const changed = { method: 'notifications/tools/list_changed' };
+        const at = sessions.streams.length;
+        await old.result('initialize', { protocolVersion: '2025-11-25', capabilities: {} });
+        for (const i of [at, at + 1]) { // The bridge comes back after the end of a stream.
+            await until('it listens', () => sessions.streams.length > i);
+            sessions.streams[i].write(changed);
+            await old.next(({ method }) => method === changed.method);
+            sessions.streams[i].end();
+        }
+        const { headers: first } = standIn.requests.findLast(({ method }) => method === 'GET');
+        assert.equal(first['mcp-session-id'], 's-c1');
+        assert.equal(first.accept, 'text/event-stream');
+        sessions.lost.add('s-c1');
+        acts.initialize = ((usual) => (request, reply) => { // Its next session has another name.
+            acts.initialize = usual;
+            reply.json({ result: { protocolVersion: '2025-06-18' } }, 200, { 'mcp-session-id': 's2' });
+        })(acts.initialize);
+        const calls = ['k1', 'k2', 'k3'];
+        for (const id of calls) old.send({ id, method: 'tools/list' });
+        for (const id of calls) assert.deepEqual((await old.response(id)).result, {});
+        const third = standIn.requests.findLast(({ message }) => message?.id === 'k3');
+        assert.equal(third.headers['mcp-session-id'], 's2');
+        assert.equal(third.headers['mcp-protocol-version'], '2025-06-18');
+        const told = standIn.requests.filter(({ headers }) => headers['mcp-session-id'] === 's2');
+        assert.ok(told.some(({ message }) => message?.method === 'notifications/initialized'));
+        await until('it listens there', () => standIn.requests.some(({ method, headers }) =>
+            method === 'GET' && headers['mcp-session-id'] === 's2'));
+        assert.deepEqual(await old.close(), { code: 0, rest: '' });
+        assert.deepEqual(old.messages, []);
     });
 
     it('puts what comes back on one line each, from JSON and from streams', async () => {
@@ -225,7 +261,7 @@ describe('drover mcp', { concurrency: false }, () => {
         const ids = Array.from({ length: 60 }, (_, i) => `late${i}`);
         for (const id of ids) bridge.send({ id, method: 'big', params: { bytes: MIB / 8 } });
         await until('the server has answered', () => standIn.requests.length > 0 &&
-            ids.some((id) => standIn.requests.some(({ message }) => message.id === id)));
+            ids.some((id) => standIn.requests.some(({ message }) => message?.id === id)));
         bridge.child.stdout.resume();
         for (const id of ids) assert.equal((await bridge.response(id)).result.text.length, MIB / 8);
     });

@@ -68,9 +68,32 @@ static const char *decode(struct str text, struct arena *arena)
     return text_utf8_valid(to, len) ? to : NULL;
 }
 
+static const char prefix[] = "=?base64?", suffix[] = "?=";
+
+const char *mcp_header_of(const char *text, struct arena *arena)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t len = strlen(text), at = sizeof prefix - 1;
+    bool plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ';
+    for (size_t i = 0; i < len; i++)
+        plain = plain && text[i] >= ' ' && text[i] <= '~';
+    if (plain && !(text_starts(text, prefix) && text_ends(text, suffix)))
+        return text;
+    char *to = arena_alloc(arena, at + (len + 2) / 3 * 4 + sizeof suffix);
+    memcpy(to, prefix, at);
+    for (size_t i = 0; i < len; i += 3) {
+        uint32_t bits = 0;
+        for (size_t j = i; j < i + 3; j++)
+            bits = bits << 8 | (j < len ? (unsigned char)text[j] : 0U);
+        for (size_t j = 0; j < 4; j++)
+            to[at++] = i + j > len ? '=' : digits[bits >> (18 - 6 * j) & 63];
+    }
+    memcpy(to + at, suffix, sizeof suffix);
+    return to;
+}
+
 bool mcp_header_is(const char *header, const char *text, struct arena *arena)
 {
-    static const char prefix[] = "=?base64?", suffix[] = "?=";
     size_t len = strlen(header), around = sizeof prefix - 1 + sizeof suffix - 1;
     if (len < around || !text_starts(header, prefix) || !text_ends(header, suffix))
         return text_same(header, text);
@@ -80,16 +103,15 @@ bool mcp_header_is(const char *header, const char *text, struct arena *arena)
 
 /* ---- Headers ---- */
 
-/* The member that Mcp-Name repeats; NULL: the method has none. */
-static const char *name_member(const char *method)
+const char *mcp_message_name(const struct mcp_message *message)
 {
     static const struct {
         const char *method, *member;
     } names[] = {{"tools/call", "name"},  {"prompts/get", "name"},    {"resources/read", "uri"},
                  {"tasks/get", "taskId"}, {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"}};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (text_same(names[i].method, method))
-            return names[i].member;
+        if (text_same(names[i].method, message->method))
+            return js_get_str(message->params, names[i].member, NULL);
     }
     return NULL;
 }
@@ -110,8 +132,7 @@ static enum rc check_mirrors(const struct mcp_message *message, const struct mcp
 {
     if (!text_same(headers->method, message->method))
         return mismatch(verdict, err, "Mcp-Method", headers->method, message->method);
-    const char *member = name_member(message->method);
-    const char *name = member != NULL ? js_get_str(message->params, member, NULL) : NULL;
+    const char *name = mcp_message_name(message);
     if (name == NULL)
         return RC_OK;
     struct arena arena = {0};

@@ -41,6 +41,11 @@ MUST_USE enum rc mcp_era_decide(const struct mcp_message *message,
 /* The version that `initialize` agrees on: the client's if it is served, else the newest legacy. */
 const char *mcp_era_agree(const char *wanted);
 
+/* What Mcp-Name repeats; NULL: the method has none. */
+const char *mcp_message_name(const struct mcp_message *message);
+/* A text as the value of a header: as it is, or in base64 where a header could not hold it.  May
+   be text itself, else in the arena. */
+const char *mcp_header_of(const char *text, struct arena *arena);
 /* Is a header's value, in its base64 form too (=?base64?...?=), this text? */
 bool mcp_header_is(const char *header, const char *text, struct arena *arena);
 #endif
