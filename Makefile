@@ -63,7 +63,7 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long test-agents test-hub check bench bench-peers
+.PHONY: all help run demo quick test test-long test-agents test-hub test-mcp check bench bench-peers
 .PHONY: install deb clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
@@ -186,6 +186,11 @@ test-hub:
 	@$(MAKE) --no-print-directory -s $(BUILD)/drover
 	@BUILD=$(BUILD) tests/hub/contract/run
 
+test-mcp:
+	@tools/packages test-mcp
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tests/mcp/run
+
 check:
 	@tools/packages check
 	@BUILD=$(BUILD) tools/check
@@ -223,6 +228,7 @@ help:
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
 	@echo 'make test-agents  real agents from npm against a scripted model; part of test-long'
 	@echo 'make test-hub   requests to GitHub against its own description; part of test-long'
+	@echo 'make test-mcp   the official programs of MCP with drover as their server; part of test-long'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'

@@ -32,7 +32,8 @@ const acts = {
         stream.end();
     },
     async pieces({ message: { id } }, reply) { // An event on two lines, one byte at a time.
-        const text = `data: {"jsonrpc":"2.0",\r\ndata: "id":"${id}","result":{"a":"größer"}}\r\n\r\n`;
+        const rest = `"id":"${id}","result":{"a":"größer"}}`;
+        const text = `data: {"jsonrpc":"2.0",\r\ndata: ${rest}\r\n\r\n`;
         const stream = reply.stream();
         for (const byte of Buffer.from(text)) {
             stream.write(Buffer.of(byte));
@@ -143,7 +144,8 @@ describe('drover mcp', { concurrency: false }, () => {
         sessions.lost.add('s-c1');
         acts.initialize = ((usual) => (request, reply) => { // Its next session has another name.
             acts.initialize = usual;
-            reply.json({ result: { protocolVersion: '2025-06-18' } }, 200, { 'mcp-session-id': 's2' });
+            reply.json({ result: { protocolVersion: '2025-06-18' } }, 200,
+                { 'mcp-session-id': 's2' });
         })(acts.initialize);
         const calls = ['k1', 'k2', 'k3'];
         for (const id of calls) old.send({ id, method: 'tools/list' });
@@ -190,14 +192,16 @@ describe('drover mcp', { concurrency: false }, () => {
         const refused = await bridge.response('b329');
         assert.equal(refused.error.code, 429);
         assert.match(refused.error.message, /too many messages are under way/);
-        for (let i = 320; i < 329; i++) assert.equal((await bridge.response(`b${i}`)).error.code, 429);
+        for (let i = 320; i < 329; i++)
+            assert.equal((await bridge.response(`b${i}`)).error.code, 429);
         await until('64 are under way', () => held.size === 64);
         bridge.send({ method: 'notifications/cancelled', params: { requestId: 'b100' } }); // Waits.
         bridge.send({ method: 'notifications/cancelled', params: { requestId: 'b3' } });
         await until('another one has its place', () => held.has('b64'));
         const wanted = ids.slice(0, 320).filter((id) => id !== 'b100' && id !== 'b3');
         open = true;
-        for (const [id, reply] of [...held]) if (id !== 'b3') reply.json({ result: { released: id } });
+        for (const [id, reply] of [...held])
+            if (id !== 'b3') reply.json({ result: { released: id } });
         for (const id of wanted) assert.equal((await bridge.response(id)).result.released, id);
         assert.equal(held.has('b100'), false);
         open = false;
@@ -226,7 +230,7 @@ describe('drover mcp', { concurrency: false }, () => {
     });
 
     it('says clearly what the server refused, and why an answer is missing', async () => {
-        const problem = JSON.stringify({ title: 'no', detail: 'the token is not known', code: 'X' });
+        const problem = JSON.stringify({ title: 'no', detail: 'the token is not known' });
         const rpc = (id) => JSON.stringify({ jsonrpc: '2.0', ...id,
             error: { code: -32022, message: 'version', data: { supported: ['a'] } } });
         const table = [
@@ -246,7 +250,8 @@ describe('drover mcp', { concurrency: false }, () => {
         }
         for (const [method, code, text] of [['short', 502, /ended the stream before/],
             ['broken', 503, /broke.*may have been carried out/],
-            ['hangup', 503, /broke.*may have been carried out/], ['foreign', 502, /is it a drover/]]) {
+            ['hangup', 503, /broke.*may have been carried out/],
+            ['foreign', 502, /is it a drover/]]) {
             const { error } = await bridge.call(method, {});
             assert.equal(error.code, code, method);
             assert.match(error.message, text);

@@ -63,7 +63,8 @@ export class Bridge {
         for (;;) {
             const at = this.messages.findIndex(fits);
             if (at >= 0) return this.messages.splice(at, 1)[0];
-            await within(PATIENCE_MS, what, Promise.race([once(this.news, 'lines'), this.gone(what)]));
+            await within(PATIENCE_MS, what,
+                Promise.race([once(this.news, 'lines'), this.gone(what)]));
         }
     }
 
