@@ -1,6 +1,9 @@
 #include "api/mcp/rpc.h"
 #include "api/dispatch.h"
+#include "api/mcp/input.h"
+#include "api/mcp/listen.h"
 #include "api/mcp/mcp_parts.h"
+#include "api/mcp/session.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -41,6 +44,7 @@ static void forget_body(struct rpc *rpc)
     js_free(rpc->tree);
     rpc->tree = NULL;
     rpc->message = (struct mcp_message){0};
+    rpc->inputs = NULL;
 }
 
 static void rpc_free(struct rpc *rpc)
@@ -49,6 +53,12 @@ static void rpc_free(struct rpc *rpc)
     forget_body(rpc);
     if (rpc->own_free != NULL)
         rpc->own_free(rpc->own);
+    if (rpc->session != NULL)
+        rpc->session->users--;
+    listener_free(rpc->listener);
+    input_wait_free(rpc->wait);
+    js_free(rpc->gathered);
+    mem_free(rpc->state);
     mem_free(rpc->id);
     mem_free(rpc->progress);
     rpc->call->rpc = NULL;
@@ -124,6 +134,21 @@ bool rpc_notify(struct rpc *rpc, const char *method, struct str params)
 bool rpc_request(struct rpc *rpc, const char *id, const char *method, struct str params)
 {
     return send_message(rpc, id, method, params);
+}
+
+void rpc_log(struct rpc *rpc, enum mcp_level level, struct str data)
+{
+    if (level < rpc->log_level)
+        return;
+    CLEANUP(buf_release) struct buf params;
+    buf_init(&params, FRAME_BYTES_MAX);
+    struct jw jw = jw_to(&params);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "level", mcp_level_name(level));
+    jw_kstr(&jw, "logger", "drover");
+    jw_kraw(&jw, "data", data);
+    jw_end(&jw, '}');
+    (void)rpc_notify(rpc, "notifications/message", buf_str(&params));
 }
 
 /* ---- Answers ---- */
@@ -278,6 +303,15 @@ bool rpc_answer_ok(const struct http_request *inner)
     return inner->answer.status >= 200 && inner->answer.status < 300;
 }
 
+struct js *rpc_answer_json(const struct http_request *inner)
+{
+    struct js *tree = NULL;
+    struct str body = buf_str(&inner->answer.body);
+    if (!rpc_answer_ok(inner) || js_parse(body.at, body.len, &tree, NULL) != RC_OK)
+        return NULL;
+    return tree;
+}
+
 void rpc_query_add(struct buf *query, const char *name, const char *value)
 {
     static const char plain[] =
@@ -289,6 +323,12 @@ void rpc_query_add(struct buf *query, const char *name, const char *value)
         else
             buf_addf(query, "%%%02X", (unsigned char)*at);
     }
+}
+
+void rpc_shed(struct rpc *rpc)
+{
+    forget_body(rpc);
+    http_shed(&rpc->call->http);
 }
 
 static void on_gone(struct http_request *request)
@@ -346,10 +386,8 @@ void rpc_ask(struct rpc *rpc, const struct rpc_ask *ask, rpc_then *then)
     rpc->inner = inner;
     rpc->then = then;
     rpc->progress_due_us = clock_mono_us() + PROGRESS_FIRST_US;
-    if (!ask->keep) {
-        forget_body(rpc);
-        http_shed(outer);
-    }
+    if (!ask->keep)
+        rpc_shed(rpc);
     http_watch(outer, on_gone);
     dispatch_inner(inner);
 }

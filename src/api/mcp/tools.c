@@ -1,6 +1,9 @@
 #include "api/mcp/tools.h"
+#include "api/mcp/fixtures.h"
+#include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
 #include "api/mcp/mcp_text.h"
+#include "api/mcp/tasks.h"
 #include "base/mem.h"
 #include "base/suggest.h"
 #include <assert.h>
@@ -11,6 +14,8 @@ enum { QUERY_BYTES_MAX = 8 * 1024, ERROR_BYTES_MAX = 8 * 1024, TTL_MS = 300000 }
 
 #define GET(route)  .method = HTTP_GET, .pattern = (route)
 #define POST(route) .method = HTTP_POST, .pattern = (route)
+
+static tool_before ask_for_answer;
 
 /* To add one: a row here, and its text in schemas/mcp/tools.json. */
 static const struct tool_row rows[] = {
@@ -23,7 +28,8 @@ static const struct tool_row rows[] = {
     {"approve", POST("/v1/approvals/{id}/approve"), .path = {"approvalId"}},
     {"reject", POST("/v1/approvals/{id}/reject"), .path = {"approvalId"}},
     {"list_questions", GET("/v1/questions")},
-    {"answer_question", POST("/v1/questions/{id}/answer"), .path = {"questionId"}},
+    {"answer_question", POST("/v1/questions/{id}/answer"), .path = {"questionId"},
+     .before = ask_for_answer},
     {"ask_question", POST("/v1/runs/{id}/questions"), .path = {"runId"}},
     {"send_message", POST("/v1/runs/{id}/messages"), .path = {"runId"}},
     {"get_messages", GET("/v1/runs/{id}/messages"), .path = {"runId"}},
@@ -113,6 +119,8 @@ const struct tool *tools_find(const struct tools *tools, const char *name)
 void tools_list(struct rpc *rpc)
 {
     const struct tools *tools = rpc->mcp->tools;
+    if (!mcp_no_cursor(rpc))
+        return;
     struct jw *jw = rpc_result(rpc);
     jw_key(jw, "tools");
     jw_begin(jw, '[');
@@ -120,6 +128,8 @@ void tools_list(struct rpc *rpc)
         if (auth_route(&rpc->call->who, tools->items[i].route, NULL) == RC_OK)
             jw_raw(jw, tools->items[i].listed);
     }
+    if (rpc->mcp->fixtures != NULL)
+        fixtures_list(rpc, jw, FIXTURE_TOOLS);
     jw_end(jw, ']');
     rpc_cacheable(rpc, TTL_MS, false);
     rpc_done(rpc);
@@ -189,6 +199,13 @@ void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inn
 
 static void then_result(struct rpc *rpc, struct http_request *inner)
 {
+    const struct tool *tool = rpc->subject;
+    bool as_task = tool->row->makes_task && (rpc->client & CLIENT_TASKS);
+    CLEANUP(js_freep) struct js *tree = as_task ? rpc_answer_json(inner) : NULL;
+    if (tree != NULL) {
+        mcp_tasks_created(rpc, js_get_str(tree, "taskId", ""));
+        return;
+    }
     tools_write_result(rpc, rpc_result(rpc), inner);
     rpc_done(rpc);
 }
@@ -254,6 +271,58 @@ static void ask_route(struct rpc *rpc, const struct tool *tool, const struct js 
     rpc_ask(rpc, &ask, then_result);
 }
 
+/* ---- Questions to the person at the client ---- */
+
+static void then_question(struct rpc *rpc, struct http_request *inner)
+{
+    CLEANUP(js_freep) struct js *question = rpc_answer_json(inner);
+    if (question == NULL) {
+        then_result(rpc, inner);
+        return;
+    }
+    CLEANUP(buf_release) struct buf form;
+    buf_init(&form, MCP_TEXT_BYTES_MAX);
+    struct jw jw = jw_to(&form);
+    jw_begin(&jw, '{');
+    if (rpc->era == MCP_MODERN)
+        jw_kstr(&jw, "mode", "form");
+    input_write_question(&jw, question);
+    jw_end(&jw, '}');
+    input_ask(rpc,
+              &(struct input_request){
+                  .key = "answer", .method = "elicitation/create", .params = buf_str(&form)},
+              1, NULL, tools_call);
+}
+
+/* answer_question without an answer: the person is asked what the agent has asked. */
+static bool ask_for_answer(struct rpc *rpc, const struct tool *tool, const struct js *arguments)
+{
+    const struct js *given = input_given(rpc, "answer");
+    const char *id = js_get_str(arguments, "questionId", "");
+    const char *answer = js_get_str(js_get(given, "content"), "answer", NULL);
+    if (js_get(arguments, "answer") != NULL)
+        return true;
+    if (given != NULL && answer != NULL) {
+        CLEANUP(js_freep) struct js *all = js_new_object();
+        bool put = js_put(all, "questionId", js_new_string(id, strlen(id))) &&
+                   js_put(all, "answer", js_new_string(answer, strlen(answer)));
+        assert(put);
+        (void)put;
+        ask_route(rpc, tool, all);
+    } else if (given != NULL) {
+        tools_fail(rpc, "NOT_ANSWERED: the person at the client has not answered");
+    } else if (!(rpc->client & CLIENT_ELICITATION)) {
+        tools_fail(rpc, "INVALID_ARGUMENTS: answer is missing, and the client cannot ask for it");
+    } else {
+        struct rpc_ask ask = {
+            .route = rpc_route(HTTP_GET, "/v1/questions/{id}"), .vars = {id}, .keep = true};
+        rpc_ask(rpc, &ask, then_question);
+    }
+    return false;
+}
+
+/* ---- The call ---- */
+
 /* Says all that is wrong, so that the next call can be right. */
 static void refuse_arguments(struct rpc *rpc, const struct tool *tool, const struct faults *faults)
 {
@@ -293,6 +362,8 @@ void tools_call(struct rpc *rpc)
                  (struct str){0});
         return;
     }
+    if (rpc->mcp->fixtures != NULL && fixtures_call(rpc, name))
+        return;
     const struct tool *tool = tools_find(rpc->mcp->tools, name);
     if (tool == NULL) {
         refuse_unknown(rpc, name);
@@ -316,5 +387,6 @@ void tools_call(struct rpc *rpc)
     }
     rpc->subject = tool;
     rpc->progress_text = tool->row->waits;
-    ask_route(rpc, tool, arguments);
+    if (tool->row->before == NULL || tool->row->before(rpc, tool, arguments))
+        ask_route(rpc, tool, arguments);
 }
