@@ -3,7 +3,6 @@
 #include "api/mcp/input.h"
 #include "api/mcp/listen.h"
 #include "api/mcp/mcp_parts.h"
-#include "api/mcp/mcp_text.h"
 #include "api/mcp/tools.h"
 #include "base/mem.h"
 #include "core/mcp/uri.h"
@@ -46,7 +45,7 @@ static const struct js *find(const struct rpc *rpc, const char *group, const cha
 
 /* ---- Lists ---- */
 
-void fixtures_list(struct rpc *rpc, struct jw *jw, enum fixture_list list)
+static void list_all(struct rpc *rpc, struct jw *jw, enum fixture_list list)
 {
     static const struct {
         const char *group, *key;
@@ -76,7 +75,7 @@ void fixtures_list(struct rpc *rpc, struct jw *jw, enum fixture_list list)
     }
 }
 
-bool fixtures_ref(const struct rpc *rpc, const struct js *ref)
+static bool knows_ref(const struct rpc *rpc, const struct js *ref)
 {
     return find(rpc, "prompts", js_get_str(ref, "name", "")) != NULL ||
            find(rpc, "templates", js_get_str(ref, "uri", "")) != NULL;
@@ -257,14 +256,14 @@ static void run_progress(struct rpc *rpc, const struct js *arguments)
 static void run_tool_change(struct rpc *rpc, const struct js *arguments)
 {
     (void)arguments;
-    listen_changed(&rpc->mcp->rpcs, LISTEN_TOOLS);
+    listen_changed(&rpc->home->rpcs, LISTEN_TOOLS);
     answer_text(rpc, "Those that listen to the list of tools were notified.");
 }
 
 static void run_prompt_change(struct rpc *rpc, const struct js *arguments)
 {
     (void)arguments;
-    listen_changed(&rpc->mcp->rpcs, LISTEN_PROMPTS);
+    listen_changed(&rpc->home->rpcs, LISTEN_PROMPTS);
     answer_text(rpc, "Those that listen to the list of prompts were notified.");
 }
 
@@ -318,7 +317,7 @@ static bool headers_agree(struct rpc *rpc, const struct js *tool, const struct j
     return true;
 }
 
-bool fixtures_call(struct rpc *rpc, const char *name)
+static bool call_tool(struct rpc *rpc, const char *name)
 {
     const struct js *tool = find(rpc, "tools", name);
     const struct js *arguments = js_get(rpc->message.params, "arguments");
@@ -347,14 +346,14 @@ bool fixtures_call(struct rpc *rpc, const char *name)
     return true;
 }
 
-bool fixtures_task(struct rpc *rpc, const char *task_id)
+static bool handle_task(struct rpc *rpc, const char *task_id)
 {
     return fixture_tasks_handle(rpc->mcp->fixtures->tasks, rpc, task_id);
 }
 
 /* ---- Resources and prompts ---- */
 
-bool fixtures_read(struct rpc *rpc, const char *uri)
+static bool read_resource(struct rpc *rpc, const char *uri)
 {
     struct str values[MCP_URI_VARS_MAX];
     struct arena *arena = &rpc->call->http.arena;
@@ -440,7 +439,7 @@ static void write_messages(struct rpc *rpc, struct jw *jw, const char *name,
     }
 }
 
-bool fixtures_prompt(struct rpc *rpc, const char *name)
+static bool get_prompt(struct rpc *rpc, const char *name)
 {
     const struct js *prompt = find(rpc, "prompts", name);
     const struct js *messages = js_get(prompt, "messages"), *ask = js_get(prompt, "ask");
@@ -464,3 +463,12 @@ bool fixtures_prompt(struct rpc *rpc, const char *name)
     rpc_done(rpc);
     return true;
 }
+
+const struct mcp_extra fixtures_extra = {
+    .list = list_all,
+    .call = call_tool,
+    .read = read_resource,
+    .prompt = get_prompt,
+    .task = handle_task,
+    .ref = knows_ref,
+};

@@ -1,6 +1,5 @@
 #include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
-#include "api/mcp/tools.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include <assert.h>
@@ -251,8 +250,8 @@ void input_ask(struct rpc *rpc, const struct input_request *requests, size_t cou
         rpc->state = state != NULL ? mem_strdup(state) : NULL;
         ask_legacy(rpc, requests, count, again);
     } else {
-        tools_fail(rpc, "NO_STREAM: the client must be asked, and takes no stream of events "
-                        "(Accept: text/event-stream)");
+        mcp_tool_error(rpc, "NO_STREAM: the client must be asked, and takes no stream of events "
+                            "(Accept: text/event-stream)");
     }
 }
 
@@ -304,7 +303,7 @@ static void go_on(struct rpc *rpc)
     js_free(rpc->gathered);
     rpc->gathered = NULL;
     if (text.overflow || js_parse(buf_text(&text), text.len, &rpc->gathered, NULL) != RC_OK) {
-        tools_fail(rpc, "TOO_LARGE: the client's answers are too large");
+        mcp_tool_error(rpc, "TOO_LARGE: the client's answers are too large");
         return;
     }
     rpc->inputs = rpc->gathered;
@@ -350,6 +349,6 @@ void input_tick(struct rpc_list *rpcs, int64_t now_us)
     for (rpc = LIST_FIRST(rpcs); rpc != NULL; rpc = next) {
         next = LIST_NEXT(rpc, all);
         if (rpc->wait != NULL && rpc->wait->until_us < now_us)
-            tools_fail(rpc, "TIMEOUT: the client was asked and has not answered in time");
+            mcp_tool_error(rpc, "TIMEOUT: the client was asked and has not answered in time");
     }
 }

@@ -400,7 +400,7 @@ void listen_open(struct rpc *rpc)
     }
     if (!listener_new(rpc))
         return;
-    if (rpc->mcp->fixtures != NULL) { /* Only there do lists change. */
+    if (rpc->mcp->extra != NULL) { /* Only there do lists change. */
         rpc->listener->lists |= js_get_bool(wanted, "toolsListChanged", false) ? LISTEN_TOOLS : 0;
         rpc->listener->lists |= js_get_bool(wanted, "promptsListChanged", false) ? LISTEN_PROMPTS
                                                                                  : 0;
@@ -456,7 +456,7 @@ void listen_subscribe(struct rpc *rpc)
     if (uri == NULL)
         return;
     if (!filter_of(uri, &rpc->call->http.arena, &filter)) {
-        bool known = rpc->mcp->fixtures != NULL && text_starts(uri, "test://");
+        bool known = rpc->mcp->extra != NULL && text_starts(uri, "test://");
         if (known && session_subscribe(rpc->session, uri)) {
             (void)rpc_result(rpc);
             rpc_done(rpc);
@@ -500,7 +500,7 @@ void listen_session(struct rpc *rpc)
     if (!listener_new(rpc))
         return;
     session->stream = rpc;
-    if (rpc->mcp->fixtures != NULL)
+    if (rpc->mcp->extra != NULL)
         rpc->listener->lists = LISTEN_TOOLS | LISTEN_PROMPTS;
     for (size_t i = 0; i < session->uri_count && rpc->listener->count < LISTEN_WATCHES_MAX; i++) {
         if (filter_of(session->uris[i], &rpc->call->http.arena, &filter))

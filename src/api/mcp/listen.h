@@ -3,7 +3,7 @@
  * legacy ones with their resources/subscribe.
  *
  *   subscriptions/listen --> each resource and task is read, with the client's rights
- *                        --> notifications/subscriptions/acknowledged: those that can be listened to
+ *                        --> notifications/subscriptions/acknowledged: what it can listen to
  *                        --> notifications/resources/updated, notifications/tasks, ...
  *
  * What has changed comes from the bus.  A notification names what has changed and holds no event,

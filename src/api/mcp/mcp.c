@@ -6,7 +6,6 @@
 #include "api/mcp/input.h"
 #include "api/mcp/listen.h"
 #include "api/mcp/mcp_parts.h"
-#include "api/mcp/mcp_text.h"
 #include "api/mcp/prompts.h"
 #include "api/mcp/resources.h"
 #include "api/mcp/session.h"
@@ -17,29 +16,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { TICK_MS = 1000, DISCOVER_TTL_MS = 3600000, PROBLEM_BYTES_MAX = 8 * 1024 };
+enum { DISCOVER_TTL_MS = 3600000 };
 
 #define NO_DATA        ((struct str){0})
 #define SESSION_HEADER "Mcp-Session-Id"
-
-struct rpc_list *mcp_rpcs(struct mcp *mcp)
-{
-    return &mcp->rpcs;
-}
-
-struct str mcp_server_info(void)
-{
-    return STR("{\"name\":\"drover\",\"title\":\"drover\",\"version\":\"" DROVER_VERSION "\"}");
-}
-
-struct str mcp_text(const char *name)
-{
-    const struct schema_text *each = mcp_texts;
-    while (each->name != NULL && !text_same(each->name, name))
-        each++;
-    assert(each->name != NULL);
-    return each->json;
-}
 
 /* ---- Opening ---- */
 
@@ -52,7 +32,7 @@ struct str mcp_text(const char *name)
 /* Lists change, and log messages are sent, only by fixtures. */
 static void write_capabilities(const struct rpc *rpc, struct jw *jw)
 {
-    bool fixtures = rpc->mcp->fixtures != NULL;
+    bool fixtures = rpc->mcp->extra != NULL;
     struct str list = fixtures ? STR("{\"listChanged\":true}") : STR("{}");
     jw_key(jw, "capabilities");
     jw_begin(jw, '{');
@@ -101,7 +81,7 @@ static void initialize(struct rpc *rpc)
     struct jw *jw = rpc_result(rpc);
     jw_kstr(jw, "protocolVersion", mcp_era_agree(wanted));
     write_capabilities(rpc, jw);
-    jw_kraw(jw, "serverInfo", mcp_server_info());
+    jw_kraw(jw, "serverInfo", rpc_server_info());
     jw_kstr(jw, "instructions", INSTRUCTIONS);
     rpc_done(rpc);
 }
@@ -130,7 +110,7 @@ static void set_level(struct rpc *rpc)
 {
     enum mcp_level level;
     const char *name = rpc_param(rpc, "level");
-    if (rpc->mcp->fixtures == NULL) {
+    if (rpc->mcp->extra == NULL) {
         rpc_fail(rpc, MCP_METHOD_NOT_FOUND, "drover sends no log messages", NO_DATA);
         return;
     }
@@ -181,28 +161,6 @@ static const struct method *method_of(const struct rpc *rpc)
             return &methods[i];
     }
     return NULL;
-}
-
-bool mcp_no_cursor(struct rpc *rpc)
-{
-    if (js_get(rpc->message.params, "cursor") == NULL)
-        return true;
-    rpc_fail(rpc, MCP_INVALID_PARAMS, "params.cursor is not one that this list has returned",
-             NO_DATA);
-    return false;
-}
-
-void mcp_fail_problem(struct rpc *rpc, const struct http_request *inner)
-{
-    CLEANUP(js_freep) struct js *tree = NULL;
-    CLEANUP(buf_release) struct buf text;
-    struct str body = buf_str(&inner->answer.body);
-    buf_init(&text, PROBLEM_BYTES_MAX);
-    if (js_parse(body.at, body.len, &tree, NULL) == RC_OK)
-        buf_addf(&text, "%s: %s", js_get_str(tree, "code", "ERROR"),
-                 js_get_str(tree, "detail", ""));
-    rpc_fail(rpc, inner->answer.status < 500 ? MCP_INVALID_PARAMS : MCP_INTERNAL_ERROR,
-             buf_text(&text), tree != NULL ? body : NO_DATA);
 }
 
 /* ---- The way in ---- */
@@ -312,7 +270,7 @@ static void cancel(struct rpc *from)
     const struct js *id = js_get(from->message.params, "requestId");
     const char *wanted = id != NULL ? js_text(id, arena) : NULL;
     struct rpc *rpc;
-    LIST_FOREACH(rpc, &from->mcp->rpcs, all)
+    LIST_FOREACH(rpc, &from->home->rpcs, all)
     {
         bool same = rpc != from && from->session != NULL && rpc->session == from->session &&
                     text_same(rpc->id, wanted);
@@ -325,7 +283,7 @@ static void cancel(struct rpc *from)
 static void take(struct rpc *rpc)
 {
     if (rpc->message.kind == MCP_RESPONSE)
-        (void)input_take(&rpc->mcp->rpcs, rpc);
+        (void)input_take(&rpc->home->rpcs, rpc);
     else if (rpc->era == MCP_LEGACY && text_same(rpc->message.method, "notifications/cancelled"))
         cancel(rpc);
     rpc_accepted(rpc);
@@ -373,7 +331,7 @@ enum rc api_mcp_post(struct call *call, struct err *err)
         rc = mcp_message_read(tree, body, &message, &why);
         code = MCP_INVALID_REQUEST;
     }
-    struct rpc *rpc = rpc_new(call->api->mcp, call, tree, &message);
+    struct rpc *rpc = rpc_new(&call->api->mcp->home, call, tree, &message);
     if (rc == RC_OK) {
         decide(rpc);
         return RC_OK;
@@ -408,7 +366,7 @@ enum rc api_mcp_get(struct call *call, struct err *err)
         http_finish(&call->http);
         return RC_OK;
     }
-    struct rpc *rpc = rpc_new(mcp, call, NULL, &(struct mcp_message){0});
+    struct rpc *rpc = rpc_new(&mcp->home, call, NULL, &(struct mcp_message){0});
     attach(rpc, session);
     listen_session(rpc);
     return RC_OK;
@@ -449,19 +407,22 @@ static void on_tick(void *arg)
 {
     struct mcp *mcp = arg;
     int64_t now_us = clock_mono_us();
-    struct rpc *rpc = LIST_FIRST(&mcp->rpcs);
+    struct rpc *rpc = LIST_FIRST(&mcp->home.rpcs);
     while (rpc != NULL && !needs_tick(rpc))
         rpc = LIST_NEXT(rpc, all);
     if (rpc == NULL)
         loop_pace(mcp->tick, 0);
-    rpc_tick(&mcp->rpcs, now_us);
-    input_tick(&mcp->rpcs, now_us);
-    listen_tick(&mcp->rpcs, now_us);
+    rpc_tick(&mcp->home.rpcs, now_us);
+    input_tick(&mcp->home.rpcs, now_us);
+    listen_tick(&mcp->home.rpcs, now_us);
 }
 
-void mcp_need_tick(struct mcp *mcp)
+static void release(struct rpc *rpc)
 {
-    loop_pace(mcp->tick, TICK_MS);
+    listener_free(rpc->listener);
+    input_wait_free(rpc->wait);
+    if (rpc->session != NULL)
+        rpc->session->users--;
 }
 
 enum rc mcp_new(struct api *api, const struct mcp_options *options, struct mcp **ret_mcp,
@@ -469,13 +430,16 @@ enum rc mcp_new(struct api *api, const struct mcp_options *options, struct mcp *
 {
     struct mcp *mcp = mem_alloc(sizeof *mcp);
     mcp->api = api;
-    LIST_INIT(&mcp->rpcs);
+    mcp->home = (struct rpc_home){.mcp = mcp, .release = release};
+    LIST_INIT(&mcp->home.rpcs);
     mcp->sessions = mcp_sessions_new(api->control);
     enum rc rc = tools_new(&mcp->tools, err);
     if (rc == RC_OK)
         rc = prompts_new(&mcp->prompts, err);
-    if (rc == RC_OK && options->fixtures)
+    if (rc == RC_OK && options->fixtures) {
         rc = fixtures_new(&mcp->fixtures, err);
+        mcp->extra = &fixtures_extra;
+    }
     if (rc != RC_OK) {
         mcp_free(mcp);
         return rc;
@@ -488,14 +452,14 @@ enum rc mcp_new(struct api *api, const struct mcp_options *options, struct mcp *
 void mcp_close(struct mcp *mcp)
 {
     mcp->closed = true;
-    listen_close(&mcp->rpcs);
+    listen_close(&mcp->home.rpcs);
 }
 
 void mcp_free(struct mcp *mcp)
 {
     if (mcp == NULL)
         return;
-    assert(LIST_EMPTY(&mcp->rpcs));
+    assert(LIST_EMPTY(&mcp->home.rpcs));
     loop_event_free(mcp->tick);
     tools_free(mcp->tools);
     prompts_free(mcp->prompts);

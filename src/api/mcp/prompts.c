@@ -1,7 +1,5 @@
 #include "api/mcp/prompts.h"
-#include "api/mcp/fixtures.h"
 #include "api/mcp/mcp_parts.h"
-#include "api/mcp/mcp_text.h"
 #include "api/mcp/resources.h"
 #include "base/mem.h"
 #include <stdio.h>
@@ -59,8 +57,8 @@ void prompts_list(struct rpc *rpc)
         js_write(jw, js_get(prompt, "arguments"));
         jw_end(jw, '}');
     }
-    if (rpc->mcp->fixtures != NULL)
-        fixtures_list(rpc, jw, FIXTURE_PROMPTS);
+    if (rpc->mcp->extra != NULL)
+        rpc->mcp->extra->list(rpc, jw, FIXTURE_PROMPTS);
     jw_end(jw, ']');
     rpc_cacheable(rpc, TTL_MS, true);
     rpc_done(rpc);
@@ -109,7 +107,7 @@ void prompts_get(struct rpc *rpc)
     const char *name = rpc_param(rpc, "name");
     const struct js *arguments = js_get(rpc->message.params, "arguments");
     struct arena *arena = &rpc->call->http.arena;
-    if (name != NULL && rpc->mcp->fixtures != NULL && fixtures_prompt(rpc, name))
+    if (name != NULL && rpc->mcp->extra != NULL && rpc->mcp->extra->prompt(rpc, name))
         return;
     const struct js *prompt = name != NULL ? js_get(rpc->mcp->prompts->tree, name) : NULL;
     if (prompt == NULL) {
@@ -202,7 +200,7 @@ static bool ref_is_known(struct rpc *rpc, const struct js *ref)
 {
     const char *type = js_get_str(ref, "type", ""), *name = js_get_str(ref, "name", "");
     const char *uri = js_get_str(ref, "uri", NULL), *vars[ROUTE_VARS_MAX];
-    if (rpc->mcp->fixtures != NULL && fixtures_ref(rpc, ref))
+    if (rpc->mcp->extra != NULL && rpc->mcp->extra->ref(rpc, ref))
         return true;
     if (text_same(type, "ref/prompt"))
         return js_get(rpc->mcp->prompts->tree, name) != NULL;

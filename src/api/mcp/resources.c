@@ -1,5 +1,4 @@
 #include "api/mcp/resources.h"
-#include "api/mcp/fixtures.h"
 #include "api/mcp/mcp_parts.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -92,8 +91,8 @@ void resources_templates(struct rpc *rpc)
         if (is_template(row) && may_read(rpc, row))
             write_row(jw, row, "uriTemplate");
     }
-    if (rpc->mcp->fixtures != NULL)
-        fixtures_list(rpc, jw, FIXTURE_TEMPLATES);
+    if (rpc->mcp->extra != NULL)
+        rpc->mcp->extra->list(rpc, jw, FIXTURE_TEMPLATES);
     jw_end(jw, ']');
     rpc_cacheable(rpc, TEMPLATES_TTL_MS, false);
     rpc_done(rpc);
@@ -124,8 +123,8 @@ static void write_list(struct rpc *rpc, bool first, const struct js *runs)
         if (!is_template(row) && may_read(rpc, row))
             write_row(jw, row, "uri");
     }
-    if (first && rpc->mcp->fixtures)
-        fixtures_list(rpc, jw, FIXTURE_RESOURCES);
+    if (first && rpc->mcp->extra != NULL)
+        rpc->mcp->extra->list(rpc, jw, FIXTURE_RESOURCES);
     const struct js *items = js_get(runs, "items");
     for (size_t i = 0; i < js_count(items); i++)
         write_run(jw, js_at(items, i), &arena);
@@ -299,7 +298,7 @@ void resources_read(struct rpc *rpc)
                  (struct str){0});
         return;
     }
-    if (rpc->mcp->fixtures != NULL && fixtures_read(rpc, uri))
+    if (rpc->mcp->extra != NULL && rpc->mcp->extra->read(rpc, uri))
         return;
     const struct resource_row *row = resources_find(uri, &rpc->call->http.arena, vars);
     if (row == NULL) {

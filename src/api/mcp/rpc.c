@@ -1,9 +1,5 @@
 #include "api/mcp/rpc.h"
 #include "api/dispatch.h"
-#include "api/mcp/input.h"
-#include "api/mcp/listen.h"
-#include "api/mcp/mcp_parts.h"
-#include "api/mcp/session.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -20,12 +16,13 @@ static bool accepts(const char *accept, const char *type, const char *group)
            strcasestr(accept, group) != NULL || strstr(accept, "*/*") != NULL;
 }
 
-struct rpc *rpc_new(struct mcp *mcp, struct call *call, struct js *tree,
+struct rpc *rpc_new(struct rpc_home *home, struct call *call, struct js *tree,
                     const struct mcp_message *message)
 {
     struct rpc *rpc = mem_alloc(sizeof *rpc);
     const char *accept = http_header(&call->http, "Accept");
-    rpc->mcp = mcp;
+    rpc->home = home;
+    rpc->mcp = home->mcp;
     rpc->call = call;
     rpc->tree = tree;
     rpc->message = *message;
@@ -35,7 +32,7 @@ struct rpc *rpc_new(struct mcp *mcp, struct call *call, struct js *tree,
     rpc->takes_json = accepts(accept, "application/json", "application/*") || !rpc->takes_sse;
     rpc->started_us = clock_mono_us();
     call->rpc = rpc;
-    LIST_INSERT_HEAD(mcp_rpcs(mcp), rpc, all);
+    LIST_INSERT_HEAD(&home->rpcs, rpc, all);
     return rpc;
 }
 
@@ -53,10 +50,7 @@ static void rpc_free(struct rpc *rpc)
     forget_body(rpc);
     if (rpc->own_free != NULL)
         rpc->own_free(rpc->own);
-    if (rpc->session != NULL)
-        rpc->session->users--;
-    listener_free(rpc->listener);
-    input_wait_free(rpc->wait);
+    rpc->home->release(rpc);
     js_free(rpc->gathered);
     mem_free(rpc->state);
     mem_free(rpc->id);
@@ -204,6 +198,11 @@ void rpc_cacheable(struct rpc *rpc, int64_t ttl_ms, bool is_public)
     jw_kstr(&rpc->jw, "cacheScope", is_public ? "public" : "private");
 }
 
+struct str rpc_server_info(void)
+{
+    return STR("{\"name\":\"drover\",\"title\":\"drover\",\"version\":\"" DROVER_VERSION "\"}");
+}
+
 void rpc_done(struct rpc *rpc)
 {
     struct jw *jw = &rpc->jw;
@@ -212,7 +211,7 @@ void rpc_done(struct rpc *rpc)
         jw_key(jw, "_meta");
         jw_begin(jw, '{');
         if (modern)
-            jw_kraw(jw, MCP_META_SERVER, mcp_server_info());
+            jw_kraw(jw, MCP_META_SERVER, rpc_server_info());
         if (rpc->meta.len > 0) {
             buf_adds(jw->buf, modern ? "," : "");
             buf_add(jw->buf, rpc->meta.at, rpc->meta.len);

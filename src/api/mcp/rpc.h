@@ -35,6 +35,7 @@ enum { CLIENT_ELICITATION = 1, CLIENT_SAMPLING = 2, CLIENT_ROOTS = 4, CLIENT_TAS
 typedef void rpc_then(struct rpc *rpc, struct http_request *inner);
 
 struct rpc {
+    struct rpc_home *home;
     struct mcp *mcp;
     struct call *call; /* The client's request. */
     enum mcp_era era;
@@ -75,8 +76,13 @@ struct rpc {
 };
 LIST_HEAD(rpc_list, rpc);
 
+struct rpc_home {
+    struct mcp *mcp;
+    struct rpc_list rpcs;
+    void (*release)(struct rpc *rpc); /* Frees what other files keep in an rpc. */
+};
 /* Takes the request over.  tree is owned; message is read from it. */
-struct rpc *rpc_new(struct mcp *mcp, struct call *call, struct js *tree,
+struct rpc *rpc_new(struct rpc_home *home, struct call *call, struct js *tree,
                     const struct mcp_message *message);
 
 /* ---- Answering ---- */
@@ -87,6 +93,7 @@ struct jw *rpc_result_as(struct rpc *rpc, const char *result_type);
 /* Adds ttlMs and cacheScope, which modern clients want in lists. */
 void rpc_cacheable(struct rpc *rpc, int64_t ttl_ms, bool is_public);
 void rpc_done(struct rpc *rpc);
+struct str rpc_server_info(void); /* The name and version of this server: a JSON object. */
 /* An error.  Its HTTP status is that of the protocol: 400 or 404 for some codes of the modern era,
    else 200.  data: a JSON value, or empty. */
 void rpc_fail(struct rpc *rpc, enum mcp_error code, const char *message, struct str data);

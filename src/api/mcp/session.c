@@ -9,7 +9,7 @@
 enum { ENDED_MAX = 4096, MAC_CHARS = 32 };
 TAILQ_HEAD(session_queue, session);
 
-struct sessions {
+struct mcp_sessions {
     const struct control *control;
     struct session_queue live; /* The least recently used first. */
     size_t count;
@@ -17,15 +17,15 @@ struct sessions {
     size_t ended_next;
 };
 
-struct sessions *mcp_sessions_new(const struct control *control)
+struct mcp_sessions *mcp_sessions_new(const struct control *control)
 {
-    struct sessions *sessions = mem_alloc(sizeof *sessions);
+    struct mcp_sessions *sessions = mem_alloc(sizeof *sessions);
     sessions->control = control;
     TAILQ_INIT(&sessions->live);
     return sessions;
 }
 
-static void forget(struct sessions *sessions, struct session *session)
+static void forget(struct mcp_sessions *sessions, struct session *session)
 {
     for (size_t i = 0; i < session->uri_count; i++)
         mem_free(session->uris[i]);
@@ -34,7 +34,7 @@ static void forget(struct sessions *sessions, struct session *session)
     mem_free(session);
 }
 
-void mcp_sessions_free(struct sessions *sessions)
+void mcp_sessions_free(struct mcp_sessions *sessions)
 {
     struct session *session;
     if (sessions == NULL)
@@ -47,7 +47,7 @@ void mcp_sessions_free(struct sessions *sessions)
 
 /* ---- Ids ---- */
 
-static void sign(const struct sessions *sessions, const struct identity *who, const char *front,
+static void sign(const struct mcp_sessions *sessions, const struct identity *who, const char *front,
                  char to[MAC_CHARS + 1])
 {
     char text[SESSION_ID_BYTES + CAPS_NAME_BYTES + 64], mac[SHA256_TEXT_BYTES];
@@ -59,7 +59,8 @@ static void sign(const struct sessions *sessions, const struct identity *who, co
 }
 
 /* What is before the last dash is signed by what is behind it. */
-static bool is_signed(const struct sessions *sessions, const struct identity *who, const char *id)
+static bool is_signed(const struct mcp_sessions *sessions, const struct identity *who,
+                      const char *id)
 {
     const char *dash = strrchr(id, '-');
     char front[SESSION_ID_BYTES], mac[MAC_CHARS + 1];
@@ -70,7 +71,7 @@ static bool is_signed(const struct sessions *sessions, const struct identity *wh
     return secret_same(dash + 1, mac);
 }
 
-static bool has_ended(const struct sessions *sessions, uint64_t nonce)
+static bool has_ended(const struct mcp_sessions *sessions, uint64_t nonce)
 {
     for (size_t i = 0; sessions->ended != NULL && i < ENDED_MAX; i++) {
         if (sessions->ended[i] == nonce)
@@ -81,7 +82,7 @@ static bool has_ended(const struct sessions *sessions, uint64_t nonce)
 
 /* ---- In memory ---- */
 
-static void make_room(struct sessions *sessions)
+static void make_room(struct mcp_sessions *sessions)
 {
     struct session *session = TAILQ_FIRST(&sessions->live);
     while (sessions->count >= SESSIONS_MAX && session != NULL) {
@@ -92,7 +93,7 @@ static void make_room(struct sessions *sessions)
     }
 }
 
-static struct session *remember(struct sessions *sessions, const char *id, unsigned client,
+static struct session *remember(struct mcp_sessions *sessions, const char *id, unsigned client,
                                 uint64_t nonce)
 {
     make_room(sessions);
@@ -106,7 +107,7 @@ static struct session *remember(struct sessions *sessions, const char *id, unsig
     return session;
 }
 
-struct session *mcp_sessions_open(struct sessions *sessions, const struct identity *who,
+struct session *mcp_sessions_open(struct mcp_sessions *sessions, const struct identity *who,
                                   unsigned client)
 {
     uint64_t nonce;
@@ -120,7 +121,7 @@ struct session *mcp_sessions_open(struct sessions *sessions, const struct identi
     return remember(sessions, id, client, nonce);
 }
 
-struct session *mcp_sessions_find(struct sessions *sessions, const struct identity *who,
+struct session *mcp_sessions_find(struct mcp_sessions *sessions, const struct identity *who,
                                   const char *id)
 {
     unsigned client = 0;
@@ -142,7 +143,7 @@ struct session *mcp_sessions_find(struct sessions *sessions, const struct identi
     return session;
 }
 
-void mcp_sessions_end(struct sessions *sessions, struct session *session)
+void mcp_sessions_end(struct mcp_sessions *sessions, struct session *session)
 {
     if (sessions->ended == NULL)
         sessions->ended = mem_array(ENDED_MAX, sizeof *sessions->ended);

@@ -36,18 +36,18 @@ struct session {
     TAILQ_ENTRY(session) link;
 };
 
-struct sessions; /* Owned by its maker. */
-struct sessions *mcp_sessions_new(const struct control *control);
-void mcp_sessions_free(struct sessions *sessions); /* NULL is fine. */
+struct mcp_sessions; /* Owned by its maker. */
+struct mcp_sessions *mcp_sessions_new(const struct control *control);
+void mcp_sessions_free(struct mcp_sessions *sessions); /* NULL is fine. */
 
 /* A new one, of this identity. */
-struct session *mcp_sessions_open(struct sessions *sessions, const struct identity *who,
+struct session *mcp_sessions_open(struct mcp_sessions *sessions, const struct identity *who,
                                   unsigned client);
 /* The session of an id that its identity was given.  NULL: there is none, or it has ended. */
-struct session *mcp_sessions_find(struct sessions *sessions, const struct identity *who,
+struct session *mcp_sessions_find(struct mcp_sessions *sessions, const struct identity *who,
                                   const char *id);
 /* The id is valid no more. */
-void mcp_sessions_end(struct sessions *sessions, struct session *session);
+void mcp_sessions_end(struct mcp_sessions *sessions, struct session *session);
 /* false: it has as many subscriptions as it may. */
 bool session_subscribe(struct session *session, const char *uri);
 bool session_unsubscribe(struct session *session, const char *uri); /* false: it had none. */

@@ -1,5 +1,4 @@
 #include "api/mcp/tasks.h"
-#include "api/mcp/fixtures.h"
 #include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
 #include "base/mem.h"
@@ -251,7 +250,7 @@ static bool find_task(struct rpc *rpc, struct id *ret_id)
         input_missing(rpc, CLIENT_TASKS);
         return false;
     }
-    if (task_id != NULL && rpc->mcp->fixtures != NULL && fixtures_task(rpc, task_id))
+    if (task_id != NULL && rpc->mcp->extra != NULL && rpc->mcp->extra->task(rpc, task_id))
         return false;
     if (task_id == NULL || !id_parse(task_id, ret_id)) {
         rpc_fail(rpc, MCP_INVALID_PARAMS, "Task not found: params.taskId must be the id of a task",

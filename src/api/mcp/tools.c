@@ -1,8 +1,6 @@
 #include "api/mcp/tools.h"
-#include "api/mcp/fixtures.h"
 #include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
-#include "api/mcp/mcp_text.h"
 #include "api/mcp/tasks.h"
 #include "base/mem.h"
 #include "base/suggest.h"
@@ -128,34 +126,14 @@ void tools_list(struct rpc *rpc)
         if (auth_route(&rpc->call->who, tools->items[i].route, NULL) == RC_OK)
             jw_raw(jw, tools->items[i].listed);
     }
-    if (rpc->mcp->fixtures != NULL)
-        fixtures_list(rpc, jw, FIXTURE_TOOLS);
+    if (rpc->mcp->extra != NULL)
+        rpc->mcp->extra->list(rpc, jw, FIXTURE_TOOLS);
     jw_end(jw, ']');
     rpc_cacheable(rpc, TTL_MS, false);
     rpc_done(rpc);
 }
 
 /* ---- Results ---- */
-
-static void write_text(struct jw *jw, struct str text)
-{
-    jw_key(jw, "content");
-    jw_begin(jw, '[');
-    jw_begin(jw, '{');
-    jw_kstr(jw, "type", "text");
-    jw_key(jw, "text");
-    jw_strn(jw, text.at, text.len);
-    jw_end(jw, '}');
-    jw_end(jw, ']');
-}
-
-void tools_fail(struct rpc *rpc, const char *text)
-{
-    struct jw *jw = rpc_result(rpc);
-    write_text(jw, str_of(text));
-    jw_kbool(jw, "isError", true);
-    rpc_done(rpc);
-}
 
 /* "CODE: detail", and when to try again. */
 static void write_problem(struct jw *jw, struct http_request *inner)
@@ -165,7 +143,7 @@ static void write_problem(struct jw *jw, struct http_request *inner)
     buf_init(&text, ERROR_BYTES_MAX);
     struct str body = buf_str(&inner->answer.body);
     if (js_parse(body.at, body.len, &tree, NULL) != RC_OK) {
-        write_text(jw, STR("INTERNAL: the server could not answer"));
+        mcp_write_text(jw, STR("INTERNAL: the server could not answer"));
         return;
     }
     const struct js *errors = js_get(tree, "errors");
@@ -176,7 +154,7 @@ static void write_problem(struct jw *jw, struct http_request *inner)
     int64_t retry_ms = js_get_int(tree, "retryAfterMs", 0);
     if (retry_ms > 0)
         buf_addf(&text, " (try again after %" PRId64 " ms)", retry_ms);
-    write_text(jw, buf_str(&text));
+    mcp_write_text(jw, buf_str(&text));
 }
 
 void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inner)
@@ -190,7 +168,7 @@ void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inn
     }
     if (body.len == 0)
         body = STR("{}");
-    write_text(jw, body);
+    mcp_write_text(jw, body);
     jw_kraw(jw, "structuredContent", body);
     jw_kbool(jw, "isError", false);
 }
@@ -260,7 +238,7 @@ static void ask_route(struct rpc *rpc, const struct tool *tool, const struct js 
     buf_init(&body, (size_t)rpc->call->api->body_bytes_max);
     place_rest(row, arguments, &query, &body, arena);
     if (query.overflow || body.overflow) {
-        tools_fail(rpc, "TOO_LARGE: the arguments are too large; send less at once");
+        mcp_tool_error(rpc, "TOO_LARGE: the arguments are too large; send less at once");
         return;
     }
     struct rpc_ask ask = {.route = tool->route, .query = buf_str(&query), .body = buf_str(&body)};
@@ -310,9 +288,10 @@ static bool ask_for_answer(struct rpc *rpc, const struct tool *tool, const struc
         (void)put;
         ask_route(rpc, tool, all);
     } else if (given != NULL) {
-        tools_fail(rpc, "NOT_ANSWERED: the person at the client has not answered");
+        mcp_tool_error(rpc, "NOT_ANSWERED: the person at the client has not answered");
     } else if (!(rpc->client & CLIENT_ELICITATION)) {
-        tools_fail(rpc, "INVALID_ARGUMENTS: answer is missing, and the client cannot ask for it");
+        mcp_tool_error(rpc,
+                       "INVALID_ARGUMENTS: answer is missing, and the client cannot ask for it");
     } else {
         struct rpc_ask ask = {
             .route = rpc_route(HTTP_GET, "/v1/questions/{id}"), .vars = {id}, .keep = true};
@@ -334,7 +313,7 @@ static void refuse_arguments(struct rpc *rpc, const struct tool *tool, const str
         buf_addf(&text, "\n%s%s%s", fault->path, *fault->path ? ": " : "", fault->message);
     }
     buf_adds(&text, "\nSee its inputSchema in tools/list.");
-    tools_fail(rpc, buf_text(&text));
+    mcp_tool_error(rpc, buf_text(&text));
 }
 
 static void refuse_unknown(struct rpc *rpc, const char *name)
@@ -362,7 +341,7 @@ void tools_call(struct rpc *rpc)
                  (struct str){0});
         return;
     }
-    if (rpc->mcp->fixtures != NULL && fixtures_call(rpc, name))
+    if (rpc->mcp->extra != NULL && rpc->mcp->extra->call(rpc, name))
         return;
     const struct tool *tool = tools_find(rpc->mcp->tools, name);
     if (tool == NULL) {
@@ -371,7 +350,7 @@ void tools_call(struct rpc *rpc)
     }
     struct err err = {0};
     if (auth_route(&rpc->call->who, tool->route, &err) != RC_OK) {
-        tools_fail(rpc, arena_printf(arena, "%s: %s", err.code, err.text));
+        mcp_tool_error(rpc, arena_printf(arena, "%s: %s", err.code, err.text));
         return;
     }
     if (arguments != NULL && js_type(arguments) != JS_OBJECT) {

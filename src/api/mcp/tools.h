@@ -47,6 +47,4 @@ void tools_call(struct rpc *rpc);
 
 /* The result of a call, from the answer of its route: content, structuredContent, isError. */
 void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inner);
-/* A result with isError and this text. */
-void tools_fail(struct rpc *rpc, const char *text);
 #endif
