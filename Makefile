@@ -108,7 +108,7 @@ $(BUILD)/obj/core/schema_text.o: $(BUILD)/gen/schema_text.c
 
 $(BUILD)/gen/mcp_text.c: $(MCP_TEXTS) tools/embed Makefile
 	@mkdir -p $(@D)
-	$(call say,EMBED $(MCP_TEXTS))tools/embed mcp_texts api/mcp/mcp_text.h $(MCP_TEXTS) >$@
+	$(call say,EMBED $(MCP_TEXTS))tools/embed mcp_texts core/config/schema_text.h $(MCP_TEXTS) >$@
 
 $(BUILD)/obj/api/mcp_text.o: $(BUILD)/gen/mcp_text.c
 	@mkdir -p $(@D)

@@ -17,8 +17,8 @@ const struct route *routes_all(size_t *ret_count);
 
 /* mcp/mcp.c */
 enum rc api_mcp_post(struct call *call, struct err *err);
-void api_mcp_get(struct call *call);
-void api_mcp_delete(struct call *call);
+enum rc api_mcp_get(struct call *call, struct err *err);
+enum rc api_mcp_delete(struct call *call, struct err *err);
 
 /* tasks.c */
 API_COMMAND(api_task_submit);
@@ -38,6 +38,7 @@ API_QUERY(api_run_events);
 API_QUERY(api_run_timeline);
 API_QUERY(api_run_artifacts);
 API_QUERY(api_event_list);
+void api_event_types(struct call *call);
 
 /* snapshots.c */
 API_QUERY(api_run_snapshots);

@@ -27,7 +27,7 @@
  *     notifications: [...]          # core/config/notify.h
  *     sinks: [...]                  # sink/sink.h
  *     accounts: [...]               # core/config/account_config.h
- *     mcp:    {allowedHosts: [drover.example.com]}               # names of this server, http/site.h
+ *     mcp:    {allowedHosts: [drover.example.com]}   # names of this server, core/http/site.h
  *
  * Unknown fields are refused by name.
  */

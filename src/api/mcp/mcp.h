@@ -26,6 +26,6 @@ void mcp_free(struct mcp *mcp); /* After http_free; NULL is fine. */
 
 /* Routes. */
 enum rc api_mcp_post(struct call *call, struct err *err);
-void api_mcp_get(struct call *call);
-void api_mcp_delete(struct call *call);
+enum rc api_mcp_get(struct call *call, struct err *err);
+enum rc api_mcp_delete(struct call *call, struct err *err);
 #endif

@@ -1,6 +1,5 @@
 #include "api/mcp/rpc.h"
 #include "api/dispatch.h"
-#include "api/mcp/mcp_parts.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -17,12 +16,13 @@ static bool accepts(const char *accept, const char *type, const char *group)
            strcasestr(accept, group) != NULL || strstr(accept, "*/*") != NULL;
 }
 
-struct rpc *rpc_new(struct mcp *mcp, struct call *call, struct js *tree,
+struct rpc *rpc_new(struct rpc_home *home, struct call *call, struct js *tree,
                     const struct mcp_message *message)
 {
     struct rpc *rpc = mem_alloc(sizeof *rpc);
     const char *accept = http_header(&call->http, "Accept");
-    rpc->mcp = mcp;
+    rpc->home = home;
+    rpc->mcp = home->mcp;
     rpc->call = call;
     rpc->tree = tree;
     rpc->message = *message;
@@ -32,7 +32,7 @@ struct rpc *rpc_new(struct mcp *mcp, struct call *call, struct js *tree,
     rpc->takes_json = accepts(accept, "application/json", "application/*") || !rpc->takes_sse;
     rpc->started_us = clock_mono_us();
     call->rpc = rpc;
-    LIST_INSERT_HEAD(mcp_rpcs(mcp), rpc, all);
+    LIST_INSERT_HEAD(&home->rpcs, rpc, all);
     return rpc;
 }
 
@@ -41,6 +41,7 @@ static void forget_body(struct rpc *rpc)
     js_free(rpc->tree);
     rpc->tree = NULL;
     rpc->message = (struct mcp_message){0};
+    rpc->inputs = NULL;
 }
 
 static void rpc_free(struct rpc *rpc)
@@ -49,6 +50,9 @@ static void rpc_free(struct rpc *rpc)
     forget_body(rpc);
     if (rpc->own_free != NULL)
         rpc->own_free(rpc->own);
+    rpc->home->release(rpc);
+    js_free(rpc->gathered);
+    mem_free(rpc->state);
     mem_free(rpc->id);
     mem_free(rpc->progress);
     rpc->call->rpc = NULL;
@@ -126,6 +130,21 @@ bool rpc_request(struct rpc *rpc, const char *id, const char *method, struct str
     return send_message(rpc, id, method, params);
 }
 
+void rpc_log(struct rpc *rpc, enum mcp_level level, struct str data)
+{
+    if (level < rpc->log_level)
+        return;
+    CLEANUP(buf_release) struct buf params;
+    buf_init(&params, FRAME_BYTES_MAX);
+    struct jw jw = jw_to(&params);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "level", mcp_level_name(level));
+    jw_kstr(&jw, "logger", "drover");
+    jw_kraw(&jw, "data", data);
+    jw_end(&jw, '}');
+    (void)rpc_notify(rpc, "notifications/message", buf_str(&params));
+}
+
 /* ---- Answers ---- */
 
 /* The whole answer is in the body: sends it, and ends the request. */
@@ -179,6 +198,11 @@ void rpc_cacheable(struct rpc *rpc, int64_t ttl_ms, bool is_public)
     jw_kstr(&rpc->jw, "cacheScope", is_public ? "public" : "private");
 }
 
+struct str rpc_server_info(void)
+{
+    return STR("{\"name\":\"drover\",\"title\":\"drover\",\"version\":\"" DROVER_VERSION "\"}");
+}
+
 void rpc_done(struct rpc *rpc)
 {
     struct jw *jw = &rpc->jw;
@@ -187,7 +211,7 @@ void rpc_done(struct rpc *rpc)
         jw_key(jw, "_meta");
         jw_begin(jw, '{');
         if (modern)
-            jw_kraw(jw, MCP_META_SERVER, mcp_server_info());
+            jw_kraw(jw, MCP_META_SERVER, rpc_server_info());
         if (rpc->meta.len > 0) {
             buf_adds(jw->buf, modern ? "," : "");
             buf_add(jw->buf, rpc->meta.at, rpc->meta.len);
@@ -278,6 +302,15 @@ bool rpc_answer_ok(const struct http_request *inner)
     return inner->answer.status >= 200 && inner->answer.status < 300;
 }
 
+struct js *rpc_answer_json(const struct http_request *inner)
+{
+    struct js *tree = NULL;
+    struct str body = buf_str(&inner->answer.body);
+    if (!rpc_answer_ok(inner) || js_parse(body.at, body.len, &tree, NULL) != RC_OK)
+        return NULL;
+    return tree;
+}
+
 void rpc_query_add(struct buf *query, const char *name, const char *value)
 {
     static const char plain[] =
@@ -289,6 +322,12 @@ void rpc_query_add(struct buf *query, const char *name, const char *value)
         else
             buf_addf(query, "%%%02X", (unsigned char)*at);
     }
+}
+
+void rpc_shed(struct rpc *rpc)
+{
+    forget_body(rpc);
+    http_shed(&rpc->call->http);
 }
 
 static void on_gone(struct http_request *request)
@@ -346,10 +385,8 @@ void rpc_ask(struct rpc *rpc, const struct rpc_ask *ask, rpc_then *then)
     rpc->inner = inner;
     rpc->then = then;
     rpc->progress_due_us = clock_mono_us() + PROGRESS_FIRST_US;
-    if (!ask->keep) {
-        forget_body(rpc);
-        http_shed(outer);
-    }
+    if (!ask->keep)
+        rpc_shed(rpc);
     http_watch(outer, on_gone);
     dispatch_inner(inner);
 }

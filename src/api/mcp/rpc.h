@@ -21,6 +21,7 @@
 #define API_MCP_RPC_H
 #include "api/call.h"
 #include "core/mcp/era.h"
+#include "core/mcp/level.h"
 #include "core/mcp/message.h"
 #include <sys/queue.h>
 
@@ -34,6 +35,7 @@ enum { CLIENT_ELICITATION = 1, CLIENT_SAMPLING = 2, CLIENT_ROOTS = 4, CLIENT_TAS
 typedef void rpc_then(struct rpc *rpc, struct http_request *inner);
 
 struct rpc {
+    struct rpc_home *home;
     struct mcp *mcp;
     struct call *call; /* The client's request. */
     enum mcp_era era;
@@ -45,7 +47,15 @@ struct rpc {
     struct js *tree;            /* The body; NULL: dropped. */
     struct mcp_message message; /* Of the tree: valid as long as that. */
     const void *subject;        /* What the method is about: the tool, ... */
-    void *own;                  /* The method's own state; freed with own_free. */
+    enum mcp_level log_level;   /* Messages below it are not sent to the client. */
+
+    /* What the client has given in answer to questions: input.h. */
+    const struct js *inputs; /* By key; of the tree, or of gathered. */
+    struct js *gathered;     /* Of a legacy client. */
+    struct input_wait *wait; /* A legacy client has not answered yet. */
+    char *state;             /* What the question before this message had noted; or NULL */
+
+    void *own; /* The method's own state; freed with own_free. */
     void (*own_free)(void *own);
 
     /* What it waits for. */
@@ -58,14 +68,21 @@ struct rpc {
     const char *progress_text;
     int64_t started_us, progress_due_us;
 
+    struct listener *listener; /* listen.h's; or NULL */
+
     struct jw jw;    /* Of the answer that is being written. */
     struct str meta; /* Members for the result's _meta beside drover's own; static, or in own. */
     LIST_ENTRY(rpc) all;
 };
 LIST_HEAD(rpc_list, rpc);
 
+struct rpc_home {
+    struct mcp *mcp;
+    struct rpc_list rpcs;
+    void (*release)(struct rpc *rpc); /* Frees what other files keep in an rpc. */
+};
 /* Takes the request over.  tree is owned; message is read from it. */
-struct rpc *rpc_new(struct mcp *mcp, struct call *call, struct js *tree,
+struct rpc *rpc_new(struct rpc_home *home, struct call *call, struct js *tree,
                     const struct mcp_message *message);
 
 /* ---- Answering ---- */
@@ -76,6 +93,7 @@ struct jw *rpc_result_as(struct rpc *rpc, const char *result_type);
 /* Adds ttlMs and cacheScope, which modern clients want in lists. */
 void rpc_cacheable(struct rpc *rpc, int64_t ttl_ms, bool is_public);
 void rpc_done(struct rpc *rpc);
+struct str rpc_server_info(void); /* The name and version of this server: a JSON object. */
 /* An error.  Its HTTP status is that of the protocol: 400 or 404 for some codes of the modern era,
    else 200.  data: a JSON value, or empty. */
 void rpc_fail(struct rpc *rpc, enum mcp_error code, const char *message, struct str data);
@@ -88,6 +106,8 @@ void rpc_problem(struct rpc *rpc, const struct problem *problem);
 bool rpc_notify(struct rpc *rpc, const char *method, struct str params);
 /* The same with an id: a request to a legacy client. */
 bool rpc_request(struct rpc *rpc, const char *id, const char *method, struct str params);
+/* Sends a log message, if the client wants those of this level.  data: a JSON value. */
+void rpc_log(struct rpc *rpc, enum mcp_level level, struct str data);
 /* Begins the stream, if it has not begun. */
 bool rpc_stream(struct rpc *rpc);
 /* Ends the stream without an answer, or the request with an empty one. */
@@ -111,9 +131,13 @@ void rpc_ask(struct rpc *rpc, const struct rpc_ask *ask, rpc_then *then);
 const struct route *rpc_route(enum http_method method, const char *pattern);
 /* Was the answer of a route a success? */
 bool rpc_answer_ok(const struct http_request *inner);
+/* The document of a success; NULL: it was none.  The caller frees it. */
+struct js *rpc_answer_json(const struct http_request *inner);
 /* Appends a value to a query: name=value, encoded. */
 void rpc_query_add(struct buf *query, const char *name, const char *value);
 
+/* Frees the message: before a long wait. */
+void rpc_shed(struct rpc *rpc);
 /* Watches the client while nothing else does: on_gone must end the rpc. */
 void rpc_watch(struct rpc *rpc, void (*on_gone)(struct rpc *rpc));
 /* Sends progress to those that wait; once a second. */

@@ -1,6 +1,7 @@
 #include "api/mcp/tools.h"
+#include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
-#include "api/mcp/mcp_text.h"
+#include "api/mcp/tasks.h"
 #include "base/mem.h"
 #include "base/suggest.h"
 #include <assert.h>
@@ -11,6 +12,8 @@ enum { QUERY_BYTES_MAX = 8 * 1024, ERROR_BYTES_MAX = 8 * 1024, TTL_MS = 300000 }
 
 #define GET(route)  .method = HTTP_GET, .pattern = (route)
 #define POST(route) .method = HTTP_POST, .pattern = (route)
+
+static tool_before ask_for_answer;
 
 /* To add one: a row here, and its text in schemas/mcp/tools.json. */
 static const struct tool_row rows[] = {
@@ -23,7 +26,8 @@ static const struct tool_row rows[] = {
     {"approve", POST("/v1/approvals/{id}/approve"), .path = {"approvalId"}},
     {"reject", POST("/v1/approvals/{id}/reject"), .path = {"approvalId"}},
     {"list_questions", GET("/v1/questions")},
-    {"answer_question", POST("/v1/questions/{id}/answer"), .path = {"questionId"}},
+    {"answer_question", POST("/v1/questions/{id}/answer"), .path = {"questionId"},
+     .before = ask_for_answer},
     {"ask_question", POST("/v1/runs/{id}/questions"), .path = {"runId"}},
     {"send_message", POST("/v1/runs/{id}/messages"), .path = {"runId"}},
     {"get_messages", GET("/v1/runs/{id}/messages"), .path = {"runId"}},
@@ -113,6 +117,8 @@ const struct tool *tools_find(const struct tools *tools, const char *name)
 void tools_list(struct rpc *rpc)
 {
     const struct tools *tools = rpc->mcp->tools;
+    if (!mcp_no_cursor(rpc))
+        return;
     struct jw *jw = rpc_result(rpc);
     jw_key(jw, "tools");
     jw_begin(jw, '[');
@@ -120,32 +126,14 @@ void tools_list(struct rpc *rpc)
         if (auth_route(&rpc->call->who, tools->items[i].route, NULL) == RC_OK)
             jw_raw(jw, tools->items[i].listed);
     }
+    if (rpc->mcp->extra != NULL)
+        rpc->mcp->extra->list(rpc, jw, FIXTURE_TOOLS);
     jw_end(jw, ']');
     rpc_cacheable(rpc, TTL_MS, false);
     rpc_done(rpc);
 }
 
 /* ---- Results ---- */
-
-static void write_text(struct jw *jw, struct str text)
-{
-    jw_key(jw, "content");
-    jw_begin(jw, '[');
-    jw_begin(jw, '{');
-    jw_kstr(jw, "type", "text");
-    jw_key(jw, "text");
-    jw_strn(jw, text.at, text.len);
-    jw_end(jw, '}');
-    jw_end(jw, ']');
-}
-
-void tools_fail(struct rpc *rpc, const char *text)
-{
-    struct jw *jw = rpc_result(rpc);
-    write_text(jw, str_of(text));
-    jw_kbool(jw, "isError", true);
-    rpc_done(rpc);
-}
 
 /* "CODE: detail", and when to try again. */
 static void write_problem(struct jw *jw, struct http_request *inner)
@@ -155,7 +143,7 @@ static void write_problem(struct jw *jw, struct http_request *inner)
     buf_init(&text, ERROR_BYTES_MAX);
     struct str body = buf_str(&inner->answer.body);
     if (js_parse(body.at, body.len, &tree, NULL) != RC_OK) {
-        write_text(jw, STR("INTERNAL: the server could not answer"));
+        mcp_write_text(jw, STR("INTERNAL: the server could not answer"));
         return;
     }
     const struct js *errors = js_get(tree, "errors");
@@ -166,7 +154,7 @@ static void write_problem(struct jw *jw, struct http_request *inner)
     int64_t retry_ms = js_get_int(tree, "retryAfterMs", 0);
     if (retry_ms > 0)
         buf_addf(&text, " (try again after %" PRId64 " ms)", retry_ms);
-    write_text(jw, buf_str(&text));
+    mcp_write_text(jw, buf_str(&text));
 }
 
 void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inner)
@@ -180,7 +168,7 @@ void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inn
     }
     if (body.len == 0)
         body = STR("{}");
-    write_text(jw, body);
+    mcp_write_text(jw, body);
     jw_kraw(jw, "structuredContent", body);
     jw_kbool(jw, "isError", false);
 }
@@ -189,6 +177,13 @@ void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inn
 
 static void then_result(struct rpc *rpc, struct http_request *inner)
 {
+    const struct tool *tool = rpc->subject;
+    bool as_task = tool->row->makes_task && (rpc->client & CLIENT_TASKS);
+    CLEANUP(js_freep) struct js *tree = as_task ? rpc_answer_json(inner) : NULL;
+    if (tree != NULL) {
+        mcp_tasks_created(rpc, js_get_str(tree, "taskId", ""));
+        return;
+    }
     tools_write_result(rpc, rpc_result(rpc), inner);
     rpc_done(rpc);
 }
@@ -243,7 +238,7 @@ static void ask_route(struct rpc *rpc, const struct tool *tool, const struct js 
     buf_init(&body, (size_t)rpc->call->api->body_bytes_max);
     place_rest(row, arguments, &query, &body, arena);
     if (query.overflow || body.overflow) {
-        tools_fail(rpc, "TOO_LARGE: the arguments are too large; send less at once");
+        mcp_tool_error(rpc, "TOO_LARGE: the arguments are too large; send less at once");
         return;
     }
     struct rpc_ask ask = {.route = tool->route, .query = buf_str(&query), .body = buf_str(&body)};
@@ -253,6 +248,59 @@ static void ask_route(struct rpc *rpc, const struct tool *tool, const struct js 
         ask.key = js_get_str(arguments, row->key, NULL);
     rpc_ask(rpc, &ask, then_result);
 }
+
+/* ---- Questions to the person at the client ---- */
+
+static void then_question(struct rpc *rpc, struct http_request *inner)
+{
+    CLEANUP(js_freep) struct js *question = rpc_answer_json(inner);
+    if (question == NULL) {
+        then_result(rpc, inner);
+        return;
+    }
+    CLEANUP(buf_release) struct buf form;
+    buf_init(&form, MCP_TEXT_BYTES_MAX);
+    struct jw jw = jw_to(&form);
+    jw_begin(&jw, '{');
+    if (rpc->era == MCP_MODERN)
+        jw_kstr(&jw, "mode", "form");
+    input_write_question(&jw, question);
+    jw_end(&jw, '}');
+    input_ask(rpc,
+              &(struct input_request){
+                  .key = "answer", .method = "elicitation/create", .params = buf_str(&form)},
+              1, NULL, tools_call);
+}
+
+/* answer_question without an answer: the person is asked what the agent has asked. */
+static bool ask_for_answer(struct rpc *rpc, const struct tool *tool, const struct js *arguments)
+{
+    const struct js *given = input_given(rpc, "answer");
+    const char *id = js_get_str(arguments, "questionId", "");
+    const char *answer = js_get_str(js_get(given, "content"), "answer", NULL);
+    if (js_get(arguments, "answer") != NULL)
+        return true;
+    if (given != NULL && answer != NULL) {
+        CLEANUP(js_freep) struct js *all = js_new_object();
+        bool put = js_put(all, "questionId", js_new_string(id, strlen(id))) &&
+                   js_put(all, "answer", js_new_string(answer, strlen(answer)));
+        assert(put);
+        (void)put;
+        ask_route(rpc, tool, all);
+    } else if (given != NULL) {
+        mcp_tool_error(rpc, "NOT_ANSWERED: the person at the client has not answered");
+    } else if (!(rpc->client & CLIENT_ELICITATION)) {
+        mcp_tool_error(rpc,
+                       "INVALID_ARGUMENTS: answer is missing, and the client cannot ask for it");
+    } else {
+        struct rpc_ask ask = {
+            .route = rpc_route(HTTP_GET, "/v1/questions/{id}"), .vars = {id}, .keep = true};
+        rpc_ask(rpc, &ask, then_question);
+    }
+    return false;
+}
+
+/* ---- The call ---- */
 
 /* Says all that is wrong, so that the next call can be right. */
 static void refuse_arguments(struct rpc *rpc, const struct tool *tool, const struct faults *faults)
@@ -265,7 +313,7 @@ static void refuse_arguments(struct rpc *rpc, const struct tool *tool, const str
         buf_addf(&text, "\n%s%s%s", fault->path, *fault->path ? ": " : "", fault->message);
     }
     buf_adds(&text, "\nSee its inputSchema in tools/list.");
-    tools_fail(rpc, buf_text(&text));
+    mcp_tool_error(rpc, buf_text(&text));
 }
 
 static void refuse_unknown(struct rpc *rpc, const char *name)
@@ -293,6 +341,8 @@ void tools_call(struct rpc *rpc)
                  (struct str){0});
         return;
     }
+    if (rpc->mcp->extra != NULL && rpc->mcp->extra->call(rpc, name))
+        return;
     const struct tool *tool = tools_find(rpc->mcp->tools, name);
     if (tool == NULL) {
         refuse_unknown(rpc, name);
@@ -300,7 +350,7 @@ void tools_call(struct rpc *rpc)
     }
     struct err err = {0};
     if (auth_route(&rpc->call->who, tool->route, &err) != RC_OK) {
-        tools_fail(rpc, arena_printf(arena, "%s: %s", err.code, err.text));
+        mcp_tool_error(rpc, arena_printf(arena, "%s: %s", err.code, err.text));
         return;
     }
     if (arguments != NULL && js_type(arguments) != JS_OBJECT) {
@@ -316,5 +366,6 @@ void tools_call(struct rpc *rpc)
     }
     rpc->subject = tool;
     rpc->progress_text = tool->row->waits;
-    ask_route(rpc, tool, arguments);
+    if (tool->row->before == NULL || tool->row->before(rpc, tool, arguments))
+        ask_route(rpc, tool, arguments);
 }

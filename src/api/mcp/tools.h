@@ -13,6 +13,10 @@
 #include "api/mcp/rpc.h"
 #include "core/config/schema.h"
 
+struct tool;
+/* Runs before the route is asked.  false: the rpc is, or will be, answered. */
+typedef bool tool_before(struct rpc *rpc, const struct tool *tool, const struct js *arguments);
+
 struct tool_row {
     const char *name;
     enum http_method method;
@@ -20,6 +24,7 @@ struct tool_row {
     const char *path[ROUTE_VARS_MAX]; /* Arguments that are variables of the pattern. */
     const char *key;                  /* The argument that is sent as Idempotency-Key; or NULL */
     const char *waits;                /* May wait: the text of its progress; else NULL */
+    tool_before *before;              /* Or NULL */
     bool makes_task; /* Its answer has a taskId, which may be returned as a task of the protocol. */
 };
 
@@ -42,6 +47,4 @@ void tools_call(struct rpc *rpc);
 
 /* The result of a call, from the answer of its route: content, structuredContent, isError. */
 void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inner);
-/* A result with isError and this text. */
-void tools_fail(struct rpc *rpc, const char *text);
 #endif

@@ -1,6 +1,6 @@
 #include "core/mcp/era.h"
 #include "base/str.h"
-#include <stdint.h>
+#include "core/mcp/base64.h"
 #include <string.h>
 
 const char *const mcp_versions[] = {MCP_VERSION_MODERN, "2025-11-25", "2025-06-18", NULL};
@@ -27,69 +27,20 @@ const char *mcp_era_agree(const char *wanted)
     return version != NULL && !is_modern(version) ? version : newest_legacy;
 }
 
-/* ---- base64 ---- */
-
-static int digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* The text that it stands for; NULL: not base64 of RFC 4648 with its padding, or not UTF-8. */
-static const char *decode(struct str text, struct arena *arena)
-{
-    size_t padding = 0, len = 0;
-    while (padding < 2 && padding < text.len && text.at[text.len - 1 - padding] == '=')
-        padding++;
-    if (text.len % 4 != 0)
-        return NULL;
-    char *to = arena_alloc(arena, text.len / 4 * 3 + 1);
-    uint32_t bits = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        bool pads = i >= text.len - padding;
-        int value = pads ? 0 : digit(text.at[i]);
-        if (value < 0)
-            return NULL;
-        bits = bits << 6 | (uint32_t)value;
-        if (i % 4 == 3) {
-            to[len++] = (char)(bits >> 16);
-            to[len++] = (char)(bits >> 8);
-            to[len++] = (char)bits;
-            bits = 0;
-        }
-    }
-    len -= padding;
-    to[len] = '\0';
-    return text_utf8_valid(to, len) ? to : NULL;
-}
-
 static const char prefix[] = "=?base64?", suffix[] = "?=";
 
 const char *mcp_header_of(const char *text, struct arena *arena)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t len = strlen(text), at = sizeof prefix - 1;
+    size_t len = strlen(text);
     bool plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ';
     for (size_t i = 0; i < len; i++)
         plain = plain && text[i] >= ' ' && text[i] <= '~';
     if (plain && !(text_starts(text, prefix) && text_ends(text, suffix)))
         return text;
-    char *to = arena_alloc(arena, at + (len + 2) / 3 * 4 + sizeof suffix);
-    memcpy(to, prefix, at);
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t bits = 0;
-        for (size_t j = i; j < i + 3; j++)
-            bits = bits << 8 | (j < len ? (unsigned char)text[j] : 0U);
-        for (size_t j = 0; j < 4; j++)
-            to[at++] = i + j > len ? '=' : digits[bits >> (18 - 6 * j) & 63];
-    }
-    memcpy(to + at, suffix, sizeof suffix);
-    return to;
+    CLEANUP(buf_release) struct buf coded;
+    buf_init(&coded, 2 * len + 4);
+    base64_add(&coded, (struct str){text, len});
+    return arena_printf(arena, "%s%s%s", prefix, buf_text(&coded), suffix);
 }
 
 bool mcp_header_is(const char *header, const char *text, struct arena *arena)
@@ -98,7 +49,7 @@ bool mcp_header_is(const char *header, const char *text, struct arena *arena)
     if (len < around || !text_starts(header, prefix) || !text_ends(header, suffix))
         return text_same(header, text);
     struct str coded = {header + sizeof prefix - 1, len - around};
-    return text_same(decode(coded, arena), text);
+    return text_same(base64_text(coded, arena), text);
 }
 
 /* ---- Headers ---- */
