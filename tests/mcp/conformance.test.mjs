@@ -31,6 +31,10 @@ const VERSIONS = ['2025-06-18', '2025-11-25', '2026-07-28'];
 // Skills (SEP-2640) are an extension that drover does not offer.
 const NOT_OFFERED = /^sep-2640-/;
 
+// What the suite itself leaves out: the stream of a request is not resumed by GET in drover, and the
+// suite has no way yet to see notifications of tasks.
+const LEFT_OUT = ['server-sse-polling', 'tasks-status-notifications'];
+
 const all = (await scenarios()).filter(({ name }) => !NOT_OFFERED.test(name));
 
 describe('the conformance suite', { concurrency: false }, () => {
@@ -76,8 +80,10 @@ function assertPassed(dir, name, text) {
     const found = readdirSync(dir).filter((each) => own.test(each));
     assert.equal(found.length, 1, `${name} has no results: ${text}`);
     const checks = JSON.parse(readFileSync(join(dir, found[0], 'checks.json'), 'utf8'));
-    const bad = checks.filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO');
+    const left = LEFT_OUT.includes(name);
+    const fine = ['SUCCESS', 'INFO', ...(left ? ['SKIPPED'] : [])];
+    const bad = checks.filter(({ status }) => !fine.includes(status));
     assert.deepEqual(bad.map(({ id, status, errorMessage }) => `${status} ${id}: ${errorMessage}`),
         []);
-    assert.ok(checks.some(({ status }) => status === 'SUCCESS'), JSON.stringify(checks));
+    assert.equal(checks.some(({ status }) => status === 'SUCCESS'), !left, JSON.stringify(checks));
 }
