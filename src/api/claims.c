@@ -9,12 +9,12 @@
  * The texts are read on a pool thread after the commit.  When they cannot be, the claim is answered
  * without them: their hashes are in it.
  */
-#include "control/agents/claim.h"
 #include "api/artifact_gate.h"
 #include "api/leasing.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/fields.h"
+#include "control/agents/claim.h"
 #include "control/queue/complete.h"
 #include "core/agent/addressee.h"
 #include "store/artifacts.h"
@@ -150,12 +150,11 @@ enum rc api_claim(struct call *call, struct err *err)
 
 /* Members of the payload, in this order; null where it has none. */
 static const char *const claim_members[] = {
-    "taskId",       "runId",        "runNo",        "attempt",     "persona",
-    "repository",   "repositoryUrl", "targetBranch", "branch",     "baseCommit",
-    "title",        "description",  "issueNumber",  "scope",       "labels",
-    "executionMode", "model",       "maxTurns",     "maxBudgetUsd", "maxTokens",
-    "timeoutMs",    "idleMs",       "runDeadline",  "messages",    "messageSeq",
-    "answers",
+    "taskId",        "runId",        "runNo",     "attempt",       "persona",     "repository",
+    "repositoryUrl", "targetBranch", "branch",    "baseCommit",    "title",       "description",
+    "issueNumber",   "scope",        "labels",    "executionMode", "model",       "maxTurns",
+    "maxBudgetUsd",  "maxTokens",    "timeoutMs", "idleMs",        "runDeadline", "messages",
+    "messageSeq",    "answers",
 };
 /* A text of the answer, and the member of the payload that names its content. */
 static const struct {
@@ -386,8 +385,8 @@ static enum rc read_completion(const struct js *tree, struct job_ref *ref,
 {
     struct fields fields;
     const char *agent = NULL;
-    *completion = (struct completion){.turns = -1, .input_tokens = -1, .output_tokens = -1,
-                                      .cost_usd = -1};
+    *completion = (struct completion){
+        .turns = -1, .input_tokens = -1, .output_tokens = -1, .cost_usd = -1};
     fields_open(&fields, tree, "", err);
     read_agent(&fields, &agent);
     read_epoch(&fields, ref);
@@ -395,8 +394,8 @@ static enum rc read_completion(const struct js *tree, struct job_ref *ref,
                   &(struct field_text){.max = SUMMARY_BYTES_MAX}, &completion->summary);
     fields_string(&fields, "patch", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = ARTIFACT_BYTES_MAX}, &completion->patch);
-    fields_string(&fields, "patchSha256", FIELD_OPTIONAL, &(struct field_text){.min = 64, .max = 64},
-                  &completion->patch_sha256);
+    fields_string(&fields, "patchSha256", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 64, .max = 64}, &completion->patch_sha256);
     fields_string(&fields, "model", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = MODEL_BYTES_MAX}, &completion->model);
     fields_int(&fields, "turns", FIELD_OPTIONAL, &(struct field_range){0, COUNT_MAX},

@@ -145,7 +145,7 @@ static void finish_command(struct loop_call *done)
         call->route->answer(call, command);
         if (call->later != NULL)
             return; /* Finished by call.c. */
-    } else { /* The committer has logged the errors that need it. */
+    } else {        /* The committer has logged the errors that need it. */
         struct problem problem = problem_of(command->rc, &command->err);
         problem.policy = command->explained;
         http_answer_problem(&call->http, &problem);

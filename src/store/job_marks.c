@@ -77,10 +77,10 @@ enum rc job_marks_claimable(struct db *db, const struct marked_ask *ask, struct 
                                 P_TEXT(cell->repository), P_TEXT(label)),
                          &job_shape, arena, ret_rows, ret_count, err);
     if (cell->label != NULL)
-        return query_all(db, &sql_of_label,
-                         P_LIST(P_TEXT(ask->queue), P_INT(ask->now_us), P_LIMIT(ask->limit),
-                                P_TEXT(label)),
-                         &job_shape, arena, ret_rows, ret_count, err);
+        return query_all(
+            db, &sql_of_label,
+            P_LIST(P_TEXT(ask->queue), P_INT(ask->now_us), P_LIMIT(ask->limit), P_TEXT(label)),
+            &job_shape, arena, ret_rows, ret_count, err);
     return query_all(db, &sql_of_any,
                      P_LIST(P_TEXT(ask->queue), P_INT(ask->now_us), P_LIMIT(ask->limit)),
                      &job_shape, arena, ret_rows, ret_count, err);

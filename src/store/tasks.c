@@ -235,8 +235,8 @@ enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena
     int conditions = (filter->repository != NULL) + (status != NULL) +
                      (filter->requested_by != NULL) + !id_is_none(&filter->parent_id);
     bool addressed = filter->persona != NULL || filter->agent != NULL; /* Without an index. */
-    struct list_ask ask = {
-        &sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1 || addressed};
+    struct list_ask ask = {&sql_list, params,       COUNT_OF(params),
+                           NULL,      filter->scan, conditions > 1 || addressed};
     if (!id_is_none(&filter->parent_id)) {
         ask.sql = &sql_list_parent;
         ask.lead = filter->parent_id.text;

@@ -245,7 +245,7 @@ static enum rc record_rejection(struct context *ctx, const struct submission *wa
 
 /* Only agents that claim their work have a persona and a name. */
 static enum rc check_addressee(struct context *ctx, const struct submission *want,
-                          const struct repo_config *config)
+                               const struct repo_config *config)
 {
     const char *field = want->agent != NULL ? "agent" : "persona";
     const struct addressee to = {config->agent.queue, want->persona, want->agent};

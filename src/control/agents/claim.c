@@ -26,7 +26,7 @@ struct cmd_claim *cmd_claim_new(void)
 
 /* ---- heartbeat ---- */
 
-/* The events of a claim are taken only if its lease can be renewed: nothing is written otherwise. */
+/* Events are taken only if the lease can be renewed: nothing is written otherwise. */
 static enum rc take_events(struct context *ctx, const struct cmd_claim_beat *cmd,
                            struct job_answer *ret_told)
 {

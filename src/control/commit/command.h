@@ -30,7 +30,7 @@
 
 struct command;
 struct job_about; /* What a job is about: store/job_marks.h. */
-struct context; /* What a command may use while it is applied: control/commit/context.h. */
+struct context;   /* What a command may use while it is applied: control/commit/context.h. */
 struct read_ahead;
 
 /* To add one: a struct that starts with struct command, declared in the header of its noun (as in

@@ -39,7 +39,7 @@ struct round {
     struct ready {
         const char *queue; /* Lives as long as the batch. */
         int64_t jobs;
-        bool unmarked; /* It is not known what all of them are about. */
+        bool unmarked;         /* It is not known what all of them are about. */
     } ready[ROUND_QUEUES_MAX]; /* Queues that got work. */
     size_t ready_count;
     struct ready_mark {

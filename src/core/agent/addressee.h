@@ -1,5 +1,5 @@
 /*
- * addressee.h - for which agents a piece of work is: any, those of a persona, or one by its name; and
+ * addressee.h - for which agents a piece of work is (any, those of a persona, one by its name), and
  * the queue that follows from it.
  *
  *   agents               work for any agent: agent.queue of the repository
