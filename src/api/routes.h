@@ -118,6 +118,12 @@ API_QUERY(api_sink_list);
 API_QUERY(api_notification_list);
 API_COMMAND(api_notification_test);
 
+/* claims.c */
+API_COMMAND(api_claim);
+API_COMMAND(api_claim_heartbeat);
+API_COMMAND(api_claim_fail);
+API_QUERY(api_claim_complete);
+
 /* jobs.c: the job protocol */
 API_COMMAND(api_job_enqueue);
 API_COMMAND(api_job_lease);

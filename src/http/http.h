@@ -76,6 +76,7 @@ struct http_request {
     enum caps_use held_as;
     struct http_request *outer; /* Inner: on behalf of this one; NULL: a client's own. */
     void (*answered)(struct http_request *inner); /* Inner: gets the answer. */
+    bool given_up;                                /* Inner: its answer is not wanted. */
 };
 
 struct spool;
@@ -185,7 +186,7 @@ struct http_request *http_inner_new(struct http_request *outer, enum http_method
                                     void (*answered)(struct http_request *inner));
 /* Adds a header field, which http_header finds. */
 void http_inner_field(struct http_request *inner, const char *name, const char *value);
-/* The client of the outer request has disconnected: ends a wait of the inner one. */
+/* Its answer is not wanted any more: ends a wait of the inner request. */
 void http_inner_gone(struct http_request *inner);
 void http_inner_free(struct http_request *inner);
 

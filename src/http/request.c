@@ -215,7 +215,9 @@ void http_watch(struct http_request *request, void (*on_gone)(struct http_reques
 
 bool http_gone(const struct http_request *request)
 {
-    return request->outer != NULL ? http_gone(request->outer) : request->conn == NULL;
+    if (request->outer != NULL)
+        return request->given_up || http_gone(request->outer);
+    return request->conn == NULL;
 }
 
 /* ---- Requests of the server itself ---- */
@@ -254,6 +256,9 @@ void http_inner_field(struct http_request *inner, const char *name, const char *
 
 void http_inner_gone(struct http_request *inner)
 {
+    if (inner->given_up)
+        return;
+    inner->given_up = true;
     if (inner->on_gone != NULL)
         inner->on_gone(inner);
 }

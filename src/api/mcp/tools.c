@@ -2,6 +2,7 @@
 #include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
 #include "api/mcp/tasks.h"
+#include "base/js_peek.h"
 #include "base/mem.h"
 #include "base/suggest.h"
 #include <assert.h>
@@ -22,6 +23,11 @@ static const struct tool_row rows[] = {
     {"list_tasks", GET("/v1/tasks")},
     {"cancel_task", POST("/v1/tasks/{id}/cancel"), .path = {"taskId"}},
     {"retry_task", POST("/v1/tasks/{id}/retry"), .path = {"taskId"}, .makes_task = true},
+    {"get_next_task", POST("/v1/claims"), .waits = "Waiting for a task"},
+    {"heartbeat", POST("/v1/claims/{id}/heartbeat"), .path = {"claimId"}},
+    {"report_task_completion", POST("/v1/claims/{id}/complete"), .path = {"claimId"}},
+    {"report_task_failure", POST("/v1/claims/{id}/fail"), .path = {"claimId"}},
+    {"get_messages", GET("/v1/jobs/{id}/messages"), .path = {"claimId"}},
     {"list_approvals", GET("/v1/approvals")},
     {"approve", POST("/v1/approvals/{id}/approve"), .path = {"approvalId"}},
     {"reject", POST("/v1/approvals/{id}/reject"), .path = {"approvalId"}},
@@ -30,7 +36,6 @@ static const struct tool_row rows[] = {
      .before = ask_for_answer},
     {"ask_question", POST("/v1/runs/{id}/questions"), .path = {"runId"}},
     {"send_message", POST("/v1/runs/{id}/messages"), .path = {"runId"}},
-    {"get_messages", GET("/v1/runs/{id}/messages"), .path = {"runId"}},
     {"publish", POST("/v1/topics/{topic}/publish"), .path = {"topic"}},
     {"list_dead_letters", GET("/v1/dead-letters")},
     {"replay_dead_letter", POST("/v1/dead-letters/replay")},
@@ -170,7 +175,7 @@ void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inn
         body = STR("{}");
     mcp_write_text(jw, body);
     jw_kraw(jw, "structuredContent", body);
-    jw_kbool(jw, "isError", false);
+    jw_kbool(jw, "isError", str_is(js_peek(body, "ok"), "false"));
 }
 
 /* ---- Calling ---- */
@@ -330,6 +335,20 @@ static void refuse_unknown(struct rpc *rpc, const char *name)
     rpc_fail(rpc, MCP_INVALID_PARAMS, text, (struct str){0});
 }
 
+/* With the defaults of the schema: how long a call waits is not the route's to choose, which waits
+   only when it is told to. */
+static struct js *fill(const struct tool *tool, const struct js *arguments)
+{
+    struct js *filled = NULL;
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, MCP_TEXT_BYTES_MAX);
+    struct jw jw = jw_to(&text);
+    schema_fill(&tool->input, arguments, &jw);
+    if (text.overflow || js_parse(buf_text(&text), text.len, &filled, NULL) != RC_OK)
+        return NULL;
+    return filled;
+}
+
 void tools_call(struct rpc *rpc)
 {
     const char *name = rpc_param(rpc, "name");
@@ -366,6 +385,8 @@ void tools_call(struct rpc *rpc)
     }
     rpc->subject = tool;
     rpc->progress_text = tool->row->waits;
+    CLEANUP(js_freep) struct js *filled = tool->row->waits != NULL ? fill(tool, arguments) : NULL;
+    arguments = filled != NULL ? filled : arguments;
     if (tool->row->before == NULL || tool->row->before(rpc, tool, arguments))
         ask_route(rpc, tool, arguments);
 }
