@@ -23,12 +23,13 @@ TESTS := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/store/te
 AIDS  := $(filter-out $(wildcard tests/store/test_*.c),$(wildcard tests/unit/*.c tests/store/*.c))
 
 obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
-LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o
+LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o $(BUILD)/obj/api/mcp_text.o
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
 BENCH_OBJ := $(call obj,$(wildcard bench/*.c) tests/unit/honest.c)
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c tests/store/store_fault.c)
 SCHEMAS  := $(sort $(wildcard schemas/*.json))
+MCP_TEXTS := $(sort $(wildcard schemas/mcp/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
 LIBS = libevent_core libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
@@ -62,7 +63,7 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long test-agents test-hub check bench bench-peers
+.PHONY: all help run demo quick test test-long test-agents test-hub test-mcp check bench bench-peers
 .PHONY: install deb clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
@@ -99,9 +100,17 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 # Schemas become part of the program.
 $(BUILD)/gen/schema_text.c: $(SCHEMAS) tools/embed Makefile
 	@mkdir -p $(@D)
-	$(call say,EMBED $(SCHEMAS))tools/embed $(SCHEMAS) >$@
+	$(call say,EMBED $(SCHEMAS))tools/embed schema_texts core/config/schema_text.h $(SCHEMAS) >$@
 
 $(BUILD)/obj/core/schema_text.o: $(BUILD)/gen/schema_text.c
+	@mkdir -p $(@D)
+	$(call say,CC $<)$(CC) $(C_FLAGS) -c -o $@ $<
+
+$(BUILD)/gen/mcp_text.c: $(MCP_TEXTS) tools/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED $(MCP_TEXTS))tools/embed mcp_texts core/config/schema_text.h $(MCP_TEXTS) >$@
+
+$(BUILD)/obj/api/mcp_text.o: $(BUILD)/gen/mcp_text.c
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(C_FLAGS) -c -o $@ $<
 
@@ -177,6 +186,11 @@ test-hub:
 	@$(MAKE) --no-print-directory -s $(BUILD)/drover
 	@BUILD=$(BUILD) tests/hub/contract/run
 
+test-mcp:
+	@tools/packages test-mcp
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tests/mcp/run
+
 check:
 	@tools/packages check
 	@BUILD=$(BUILD) tools/check
@@ -214,6 +228,7 @@ help:
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
 	@echo 'make test-agents  real agents from npm against a scripted model; part of test-long'
 	@echo 'make test-hub   requests to GitHub against its own description; part of test-long'
+	@echo 'make test-mcp   the official programs of MCP with drover as their server; part of test-long'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'

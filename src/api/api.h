@@ -10,6 +10,7 @@
 #include "base/jw.h"
 #include "control/control.h"
 #include "core/config/faults.h"
+#include "core/http/site.h"
 #include "core/queue/bucket.h"
 #include "http/http.h"
 #include "http/params.h"
@@ -20,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct mcp;
 struct metrics;
 struct spool;
 struct sse;
@@ -36,6 +38,8 @@ struct api {
     struct spool *spool;
     struct http *http; /* Set once it listens. */
     struct sse *sse;
+    struct mcp *mcp;
+    struct site_names site;       /* Names of this server, for routes that refuse foreign ones. */
     struct loop_call tokens_lost; /* Posted when tokens were revoked or expired. */
     atomic_bool tokens_lost_posted;
     struct throttle *throttle;

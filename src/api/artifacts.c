@@ -2,6 +2,7 @@
  * artifacts.c - content by its hash.
  */
 #include "store/artifacts.h"
+#include "api/artifact_gate.h"
 #include "api/routes.h"
 #include "base/hash.h"
 #include "core/queue/queue_config.h"
@@ -54,14 +55,15 @@ enum rc api_artifact_get(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
-static enum rc find_secrets(struct call *call, const struct repo_config *config, struct err *err)
+static enum rc find_secrets(struct call *call, const struct repo_config *config, struct str content,
+                            struct err *err)
 {
     struct arena *arena = &call->http.arena;
     struct secrets *secrets = arena_alloc(arena, sizeof *secrets);
     struct secret_hits *hits = arena_alloc(arena, sizeof *hits);
     repo_secrets(config, arena, secrets);
     secrets->shapes = config->policy.scan_secrets;
-    secrets_in_patch(secrets, http_body(&call->http), arena, hits);
+    secrets_in_patch(secrets, content, arena, hits);
     if (hits->count == 0)
         return RC_OK;
     return err_set(err, RC_INVALID, "SECRET_DETECTED",
@@ -71,10 +73,10 @@ static enum rc find_secrets(struct call *call, const struct repo_config *config,
 }
 
 /* Before the scan, which is slow. */
-static enum rc check_size(struct call *call, const struct repo_config *config, struct err *err)
+static enum rc check_size(const struct repo_config *config, struct str content, struct err *err)
 {
     int64_t max = config->limits.max_patch_bytes;
-    int64_t bytes = (int64_t)http_body(&call->http).len;
+    int64_t bytes = (int64_t)content.len;
     if (bytes <= max)
         return RC_OK;
     return err_set(err, RC_TOO_LARGE, "BODY_TOO_LARGE",
@@ -83,10 +85,8 @@ static enum rc check_size(struct call *call, const struct repo_config *config, s
                    (long long)bytes, (long long)max);
 }
 
-/* What an agent uploads for its job is scanned by the configuration of the job's task.  The call
-   names no epoch: the job must be leased to the caller now. */
-static enum rc check_for_job(struct call *call, struct db *db, const struct id *job_id,
-                             struct err *err)
+enum rc artifact_check_for_job(struct call *call, struct db *db, const struct id *job_id,
+                               struct str content, struct err *err)
 {
     CLEANUP(js_freep) struct js *document = NULL;
     struct arena *arena = &call->http.arena;
@@ -110,8 +110,8 @@ static enum rc check_for_job(struct call *call, struct db *db, const struct id *
     if (rc == RC_OK)
         rc = repo_config_decode(document, NULL, arena, &config, err);
     if (rc == RC_OK)
-        rc = check_size(call, &config, err);
-    return rc == RC_OK ? find_secrets(call, &config, err) : rc;
+        rc = check_size(&config, content, err);
+    return rc == RC_OK ? find_secrets(call, &config, content, err) : rc;
 }
 
 static enum rc read_put(struct call *call, struct id *ret_job_id, struct err *err)
@@ -134,7 +134,7 @@ enum rc api_artifact_put(struct call *call, struct db *db, struct err *err)
         return err_set(err, RC_DENIED, "QUEUE_NOT_ALLOWED",
                        "a token that is bound to queues stores for a job only: say ?jobId=");
     if (rc == RC_OK && for_job)
-        rc = check_for_job(call, db, &job_id, err);
+        rc = artifact_check_for_job(call, db, &job_id, http_body(&call->http), err);
     if (rc != RC_OK)
         return rc;
     struct str body = http_body(&call->http);

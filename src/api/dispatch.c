@@ -143,7 +143,9 @@ static void finish_command(struct loop_call *done)
     struct command *command = call->command;
     if (command->rc == RC_OK) {
         call->route->answer(call, command);
-    } else { /* The committer has logged the errors that need it. */
+        if (call->later != NULL)
+            return; /* Finished by call.c. */
+    } else {        /* The committer has logged the errors that need it. */
         struct problem problem = problem_of(command->rc, &command->err);
         problem.policy = command->explained;
         http_answer_problem(&call->http, &problem);
@@ -236,6 +238,29 @@ static bool find_route(struct call *call)
     return false;
 }
 
+/* Before the token is looked at: a page of another site must not learn whether one is valid. */
+static bool let_site(struct call *call)
+{
+    const struct site_names *names = &call->api->site;
+    struct str host = str_of(http_header(&call->http, "Host"));
+    const char *origin = http_header(&call->http, "Origin");
+    if (!call->route->own_site || http_on_socket(&call->http))
+        return true;
+    if (!site_host_is_own(host, names)) {
+        call_fail_status(call, 403, "FOREIGN_HOST",
+                         "Host is not a name of this server: use its address, or add the name to "
+                         "mcp.allowedHosts of the server's configuration");
+        return false;
+    }
+    if (origin != NULL && !site_origin_is_own(str_of(origin), host, names)) {
+        call_fail_status(call, 403, "FOREIGN_ORIGIN",
+                         "pages of other sites may not call this: add the name of the site to "
+                         "mcp.allowedHosts of the server's configuration");
+        return false;
+    }
+    return true;
+}
+
 static bool let_in(struct call *call)
 {
     if (call->route->open)
@@ -285,7 +310,9 @@ static bool let_pass(struct call *call)
     int64_t now_us = clock_mono_us();
     if (route->open)
         return !route->signed_body || source_passes(call, now_us);
-    int64_t wait_us = throttle_wait_us(api->throttle, &call->who, route, now_us);
+    int64_t wait_us = call->http.outer != NULL
+                          ? throttle_inner_us(api->throttle, &call->who, route, now_us)
+                          : throttle_wait_us(api->throttle, &call->who, route, now_us);
     if (wait_us > 0) {
         answer_later(call, wait_us, "RATE_LIMITED",
                      "you call this more often than the server's rates allow");
@@ -340,6 +367,9 @@ static void start(struct call *call)
     case ROUTE_STREAM:
         rc = call->route->stream(call, &err);
         break;
+    case ROUTE_HELD:
+        rc = call->route->held(call, &err);
+        break;
     }
     if (rc == RC_OK)
         return; /* It has another owner now. */
@@ -351,7 +381,8 @@ void dispatch_handle(void *ctx, struct http_request *request)
 {
     struct call *call = (struct call *)request;
     call->api = ctx;
-    bool good = find_route(call) && let_in(call) && let_pass(call) && let_hold(call);
+    bool good = find_route(call) && let_site(call) && let_in(call) && let_pass(call) &&
+                let_hold(call);
     if (good && !body_type_fits(call)) {
         call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE",
                          call->route->body == BODY_CONFIG
@@ -365,6 +396,20 @@ void dispatch_handle(void *ctx, struct http_request *request)
         start(call);
     else
         http_finish(request);
+}
+
+void dispatch_inner(struct call *inner)
+{
+    struct err err = {0};
+    assert(inner->http.outer != NULL);
+    assert(inner->route->kind != ROUTE_STREAM && inner->route->kind != ROUTE_HELD);
+    enum rc rc = auth_route(&inner->who, inner->route, &err);
+    if (rc != RC_OK)
+        call_fail(inner, rc, &err);
+    if (rc == RC_OK && let_pass(inner))
+        start(inner);
+    else
+        http_finish(&inner->http);
 }
 
 static bool lost_its_token(const struct http_request *request)

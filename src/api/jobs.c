@@ -5,11 +5,11 @@
  * ended, and jobs that were leased at the same moment are released.
  */
 #include "api/job_fields.h"
+#include "api/leasing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/clock.h"
 #include "base/fields.h"
-#include "base/log.h"
 #include "control/queue/complete.h"
 #include "control/queue/enqueue.h"
 #include "control/queue/lease.h"
@@ -190,37 +190,12 @@ enum rc api_job_lease(struct call *call, struct err *err)
     return RC_OK;
 }
 
-static void release_done(struct command *command)
-{
-    if (command->rc != RC_OK)
-        LOG(LOG_WARN, "jobs of a client that left are not given back before their lease ends",
-            LOG_STR("error", command->err.text));
-    command_free(command);
-}
-
-/* The client has disconnected: its jobs need not wait for the end of their lease. */
-static void give_back(struct call *call, const struct cmd_lease *lease)
-{
-    struct cmd_release *cmd = cmd_release_new();
-    struct job_ref *refs = arena_array(&cmd->base.arena, lease->job_count, sizeof *refs);
-    for (size_t i = 0; i < lease->job_count; i++)
-        refs[i] = (struct job_ref){.id = lease->jobs[i].id, .epoch = lease->jobs[i].life.epoch};
-    cmd->leases = refs;
-    cmd->count = lease->job_count;
-    cmd->base.principal = arena_strdup(&cmd->base.arena, lease->base.principal);
-    cmd->base.done = release_done;
-    if (committer_post(control_committer(call->api->control), &cmd->base) != RC_OK) {
-        cmd->base.rc = err_set(&cmd->base.err, RC_BUSY, "BUSY", "too many commands wait");
-        release_done(&cmd->base);
-    }
-}
-
 void api_job_lease_answer(struct call *call, struct command *command)
 {
     const struct cmd_lease *cmd = (const struct cmd_lease *)command;
     if (http_gone(&call->http)) {
         if (cmd->job_count)
-            give_back(call, cmd);
+            leasing_give_back(call, cmd);
         return;
     }
     struct jw jw = call_answer(call, 200);
@@ -259,17 +234,6 @@ struct report_answers {
     void (*more)(struct jw *jw, const struct job_ref *ref);
 };
 
-/* Jobs that run no agent are neither held nor spoken to. */
-static void write_orders(struct jw *jw, const struct job_answer *answer)
-{
-    static const char *const holds[] = {
-        [JOB_HOLD_NONE] = NULL, [JOB_HOLD_PAUSED] = "paused", [JOB_HOLD_ASKING] = "asking"};
-    jw_kbool(jw, "cancel", answer->cancel);
-    jw_optstr(jw, "hold", holds[answer->hold]);
-    if (answer->message_seq > 0)
-        jw_kint(jw, "messageSeq", answer->message_seq);
-}
-
 static void answer_reports(struct call *call, const char *key, const struct report_answers *report,
                            unsigned members)
 {
@@ -285,7 +249,7 @@ static void answer_reports(struct call *call, const char *key, const struct repo
         jw_kstr(&jw, "id", ref->id.text);
         jw_kbool(&jw, "ok", answer->ok);
         if (members & WITH_ORDERS)
-            write_orders(&jw, answer);
+            leasing_write_orders(&jw, answer);
         jw_optstr(&jw, "code", answer->code);
         jw_optstr(&jw, "field", answer->field);
         jw_optstr(&jw, "message", answer->message);

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 /* The statuses that are counted by number; all others are counted as 0. */
-static const int statuses[] = {0,   200, 201, 202, 204, 400, 401, 403, 404, 405, 408, 409,
+static const int statuses[] = {0,   200, 201, 202, 204, 400, 401, 403, 404, 405, 406, 408, 409,
                                413, 414, 415, 422, 429, 431, 500, 501, 502, 503, 504, 505};
 enum { STATUS_COUNT = COUNT_OF(statuses) };
 

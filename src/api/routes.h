@@ -15,6 +15,11 @@ const struct route *routes_all(size_t *ret_count);
     API_BUILD(name);      \
     API_ANSWER(name##_answer)
 
+/* mcp/mcp.c */
+enum rc api_mcp_post(struct call *call, struct err *err);
+enum rc api_mcp_get(struct call *call, struct err *err);
+enum rc api_mcp_delete(struct call *call, struct err *err);
+
 /* tasks.c */
 API_COMMAND(api_task_submit);
 API_COMMAND(api_task_cancel);
@@ -33,6 +38,7 @@ API_QUERY(api_run_events);
 API_QUERY(api_run_timeline);
 API_QUERY(api_run_artifacts);
 API_QUERY(api_event_list);
+void api_event_types(struct call *call);
 
 /* snapshots.c */
 API_QUERY(api_run_snapshots);
@@ -111,6 +117,12 @@ API_BUILD(api_memory_remove);
 API_QUERY(api_sink_list);
 API_QUERY(api_notification_list);
 API_COMMAND(api_notification_test);
+
+/* claims.c */
+API_COMMAND(api_claim);
+API_COMMAND(api_claim_heartbeat);
+API_COMMAND(api_claim_fail);
+API_QUERY(api_claim_complete);
 
 /* jobs.c: the job protocol */
 API_COMMAND(api_job_enqueue);

@@ -212,3 +212,22 @@ enum rc api_event_list(struct call *call, struct db *db, struct err *err)
     enum rc rc = listing_begin(&list);
     return rc == RC_OK ? list_events(&list, db, &filter, err) : rc;
 }
+
+/* The catalogue: it is part of the program. */
+void api_event_types(struct call *call)
+{
+    const char *type;
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_key(&jw, "items");
+    jw_begin(&jw, '[');
+    for (size_t i = 0; (type = event_type_at(i)) != NULL; i++) {
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "type", type);
+        jw_kstr(&jw, "severity", severity_name(event_severity(type)));
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_kstr(&jw, "cursor", NULL);
+    jw_end(&jw, '}');
+}

@@ -52,6 +52,8 @@ static void task_request(struct jw *jw, const struct task_row *task)
     jw_kstr(jw, "targetBranch", task->target_branch);
     key_json(jw, "scope", task->scope, STR("[]"));
     key_json(jw, "labels", task->labels, STR("[]"));
+    jw_kstr(jw, "persona", task->persona);
+    jw_kstr(jw, "agent", task->agent);
     key_json(jw, "channel", task->channel, STR("{}"));
     if (task->origin.len > 0)
         jw_kraw(jw, "origin", task->origin);

@@ -9,6 +9,7 @@
 #include "control/admit/retry.h"
 #include "control/admit/submit.h"
 #include "control/run/stop.h"
+#include "core/agent/addressee.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
 #include "core/queue/rank.h"
@@ -206,6 +207,19 @@ static void read_place(struct fields *fields, struct cmd_submit *cmd)
                   &cmd->task.repository);
 }
 
+/* For which agents it is. */
+static void read_addressee(struct fields *fields, struct submission *task)
+{
+    fields_string(fields, "persona", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = PERSONA_NAME_MAX}, &task->persona);
+    fields_string(fields, "agent", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = AGENT_NAME_MAX}, &task->agent);
+    if (task->persona != NULL && !persona_name_valid(task->persona))
+        fields_fail(fields, "persona", PERSONA_NAME_RULE);
+    if (task->agent != NULL && !agent_name_valid(task->agent))
+        fields_fail(fields, "agent", AGENT_NAME_RULE);
+}
+
 static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
 {
     struct fields fields;
@@ -214,6 +228,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     const struct js *attachments = NULL, *override = NULL, *candidates = NULL;
     fields_open(&fields, cmd->base.tree, "", err);
     read_place(&fields, cmd);
+    read_addressee(&fields, &cmd->task);
     fields_string(&fields, "description", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = TASK_DESCRIPTION_MAX},
                   &cmd->task.description);
@@ -466,6 +481,8 @@ static void read_filter(struct params *params, struct task_filter *filter)
     params_text(params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_text(params, "requestedBy", 200, &filter->requested_by);
     params_id(params, "parent", &filter->parent_id);
+    params_text(params, "persona", PERSONA_NAME_MAX, &filter->persona);
+    params_text(params, "agent", AGENT_NAME_MAX, &filter->agent);
     params_text(params, "status", 40, &status);
     if (status != NULL && !task_status_parse(status, &parsed))
         params_fail(params, "status", "%.40s is not a status of a task", status);

@@ -165,19 +165,40 @@ static bool fits(const struct rate_rule *rule, const struct identity *who,
     return rule->token == NULL || (who->role != ROLE_AGENT && text_same(rule->token, who->name));
 }
 
+/* The rule that decides; count: none. */
+static size_t rule_for(const struct throttle *throttle, const struct identity *who,
+                       const struct route *route)
+{
+    size_t i = 0;
+    while (i < throttle->count && !fits(&throttle->rules[i], who, route))
+        i++;
+    return i;
+}
+
+static int64_t take_one_us(struct throttle *throttle, size_t rule, const struct identity *who,
+                           int64_t now_us)
+{
+    const struct bucket_rule *rate = &throttle->rules[rule].bucket;
+    struct bucket *bucket = bucket_of(throttle, key_of(rule, who), now_us);
+    if (bucket_take(rate, bucket, now_us, 1) == 1)
+        return 0;
+    return bucket_ready_us(rate, bucket, now_us) - now_us;
+}
+
 int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,
                          const struct route *route, int64_t now_us)
 {
-    for (size_t i = 0; i < throttle->count; i++) {
-        const struct rate_rule *rule = &throttle->rules[i];
-        if (!fits(rule, who, route))
-            continue;
-        struct bucket *bucket = bucket_of(throttle, key_of(i, who), now_us);
-        if (bucket_take(&rule->bucket, bucket, now_us, 1) == 1)
-            return 0;
-        return bucket_ready_us(&rule->bucket, bucket, now_us) - now_us;
-    }
-    return 0;
+    size_t rule = rule_for(throttle, who, route);
+    return rule < throttle->count ? take_one_us(throttle, rule, who, now_us) : 0;
+}
+
+int64_t throttle_inner_us(struct throttle *throttle, const struct identity *who,
+                          const struct route *route, int64_t now_us)
+{
+    size_t rule = rule_for(throttle, who, route);
+    if (rule == throttle->count || throttle->rules[rule].route == NULL)
+        return 0;
+    return take_one_us(throttle, rule, who, now_us);
 }
 
 int64_t throttle_bytes_us(struct throttle *throttle, const struct bucket_rule *rule,

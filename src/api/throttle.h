@@ -40,6 +40,9 @@ void throttle_free(struct throttle *throttle);
 /* Counts the call: 0 lets it pass, else the time after which the client may retry. */
 int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,
                          const struct route *route, int64_t now_us);
+/* The same for a call on behalf of another one, which a rule for all routes has counted already. */
+int64_t throttle_inner_us(struct throttle *throttle, const struct identity *who,
+                          const struct route *route, int64_t now_us);
 /* The same for the bytes of a metered route, by a rule for all tokens. */
 int64_t throttle_bytes_us(struct throttle *throttle, const struct bucket_rule *rule,
                           const struct identity *who, int64_t bytes, int64_t now_us);

@@ -27,6 +27,7 @@ static const struct {
     {"Server", cli_serve_commands},
     {NULL, cli_worker_commands},
     {NULL, cli_workers_commands},
+    {NULL, cli_mcp_commands},
     {NULL, cli_token_commands},
     {NULL, cli_doctor_commands},
     {NULL, cli_prune_commands},

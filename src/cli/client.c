@@ -47,7 +47,8 @@ static enum rc find_server(struct cli *cli, struct place *place, struct err *err
     enum rc rc = cli_data_dir(data, &cli->arena, &place->dir, err);
     if (rc != RC_OK)
         return rc;
-    place->url = args_text(&cli->args, "server", NULL);
+    place->url = cli->server_url != NULL ? cli->server_url
+                                         : args_text(&cli->args, "server", NULL);
     if (place->url != NULL)
         return RC_OK;
     const char *recorded = recorded_url(place->dir, &cli->arena);
@@ -127,16 +128,14 @@ enum rc cli_find_server(struct cli *cli, const char **ret_url, const char **ret_
 /* An agent in a sandbox may have no network, but always the server's socket. */
 static bool find_socket(struct cli *cli, const char **ret_path)
 {
-    if (args_has(&cli->args, "server") || args_has(&cli->args, "data"))
+    if (cli->server_url != NULL || args_has(&cli->args, "server") || args_has(&cli->args, "data"))
         return false;
     *ret_path = getenv("DROVER_SOCKET");
     return !text_empty(*ret_path);
 }
 
-enum rc cli_connect(struct cli *cli, struct err *err)
+enum rc cli_find_target(struct cli *cli, struct http_client_options *ret_options, struct err *err)
 {
-    if (cli->client != NULL)
-        return RC_OK;
     struct http_client_options options = {0};
     enum rc rc = RC_OK;
     if (find_socket(cli, &options.socket_path)) {
@@ -146,6 +145,17 @@ enum rc cli_connect(struct cli *cli, struct err *err)
     } else {
         rc = cli_find_server(cli, &options.url, &options.token, err);
     }
+    if (rc == RC_OK)
+        *ret_options = options;
+    return rc;
+}
+
+enum rc cli_connect(struct cli *cli, struct err *err)
+{
+    if (cli->client != NULL)
+        return RC_OK;
+    struct http_client_options options = {0};
+    enum rc rc = cli_find_target(cli, &options, err);
     return rc == RC_OK ? http_client_new(&options, &cli->client, err) : rc;
 }
 

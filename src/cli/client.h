@@ -21,6 +21,9 @@ enum { CLI_PAGE_ITEMS = 200, CLI_LIMIT_DEFAULT = 50, CLI_LIMIT_MAX = 10000 };
 /* By the rules above; the token may be NULL.  In the arena, or the environment's. */
 MUST_USE enum rc cli_find_server(struct cli *cli, const char **ret_url, const char **ret_token,
                                  struct err *err);
+/* The same for an HTTP client: its socket too, where that is the way.  The texts as above. */
+MUST_USE enum rc cli_find_target(struct cli *cli, struct http_client_options *ret_options,
+                                 struct err *err);
 /* Makes cli->client if it is not there yet. */
 MUST_USE enum rc cli_connect(struct cli *cli, struct err *err);
 

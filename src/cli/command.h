@@ -30,6 +30,7 @@ struct cli {
     struct args args;
     struct arena arena; /* For as long as the command runs. */
     struct term term;
+    const char *server_url;     /* Where a command has another option than --server; or NULL. */
     struct http_client *client; /* Made by the first call to the server. */
     bool json;
     int64_t timeout_ms;     /* Of calls that name none; 0: as the client has it. */
@@ -93,6 +94,7 @@ extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_prune_commands[];
 extern const struct cli_command cli_backup_commands[];
+extern const struct cli_command cli_mcp_commands[];
 extern const struct cli_command cli_init_commands[];
 extern const struct cli_command cli_help_commands[];
 

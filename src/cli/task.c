@@ -185,6 +185,8 @@ static enum rc write_submission(struct cli *cli, const struct submission *submis
     write_int(cli, &jw, "max-tokens", "maxTokens");
     cli_write_list(cli, &jw, "scope", "scope");
     cli_write_list(cli, &jw, "label", "labels");
+    jw_optstr(&jw, "persona", args_text(args, "persona", NULL));
+    jw_optstr(&jw, "agent", args_text(args, "agent", NULL));
     enum rc rc = write_parent(cli, &jw, err);
     if (rc == RC_OK)
         rc = write_dependencies(cli, &jw, err);
@@ -353,8 +355,10 @@ static int run_tasks(struct cli *cli)
     }
     if (args_has(&cli->args, "repo"))
         url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
-    if (args_has(&cli->args, "status"))
-        url_add_query(&path, "status", args_text(&cli->args, "status", ""));
+    static const char *const filters[] = {"status", "persona", "agent"};
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        if (args_has(&cli->args, filters[i]))
+            url_add_query(&path, filters[i], args_text(&cli->args, filters[i], ""));
     return show_list(
         cli, &(struct show_list){buf_text(&path),
                                  "No tasks. Submit one: drover submit --repo NAME \"what to do\"",
@@ -431,6 +435,8 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_forecast(cli, task);
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
+    show_member(cli, "Persona", task, "persona");
+    show_member(cli, "Agent", task, "agent");
     const struct js *attached = js_get(task, "attachments");
     for (size_t i = 0; i < js_count(attached); i++)
         show_member(cli, "Attached", js_at(attached, i), "name");
@@ -545,6 +551,8 @@ static const struct arg_option submit_options[] = {
      NULL},
     {"scope", "GLOB", "only these paths may change; may be repeated", ARG_LIST, 0, 0, NULL},
     {"label", "TEXT", "a label; may be repeated", ARG_LIST, 0, 0, NULL},
+    {"persona", "NAME", "for agents of this persona, which claim their work", ARG_TEXT, 0, 0, NULL},
+    {"agent", "NAME", "for the agent of this name", ARG_TEXT, 0, 0, NULL},
     {"type", "TYPE", "the type of the task, for limits and statistics", ARG_TEXT, 0, 0, NULL},
     {"depends-on", "ID", "wait for this task; may be repeated", ARG_LIST, 0, 0, NULL},
     {"override", "FIELD=VALUE", "over the repository's configuration; may be repeated", ARG_LIST, 0,
@@ -559,6 +567,8 @@ static const struct arg_option tasks_options[] = {
     {"parent", "TASK", "only sub-tasks of this task", ARG_TEXT, 0, 0, NULL},
     {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
     {"status", "STATUS", "only with this status", ARG_CHOICE, 0, 0, status_names},
+    {"persona", "NAME", "only for agents of this persona", ARG_TEXT, 0, 0, NULL},
+    {"agent", "NAME", "only for the agent of this name", ARG_TEXT, 0, 0, NULL},
     CLI_LIMIT_OPTION,
     {0},
 };
@@ -580,7 +590,8 @@ const struct cli_command cli_task_commands[] = {
      submit_options, "drover submit --repo acme/billing --watch \"fix the rounding of VAT\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_submit},
     {"tasks", "list tasks",
-     "[--repo NAME] [--status STATUS] [--parent TASK] [--limit N] [--watch] [--json]",
+     "[--repo NAME] [--status STATUS] [--parent TASK] [--persona NAME] [--agent NAME] [--limit N]"
+     " [--watch] [--json]",
      tasks_options, "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_tasks},
     {"task", "show a task", "ID [--config] [--json]", task_options, "drover task latest",

@@ -343,12 +343,18 @@ int64_t control_tail_seq(struct control *control)
 
 /* ---- run tokens ---- */
 
+void control_mac(const struct control *control, const char *text, char to[SHA256_TEXT_BYTES])
+{
+    struct hmac_key key = {control->secret, strlen(control->secret)};
+    hmac_sha256_hex(key, text, strlen(text), to);
+}
+
+/* A run's id is no text of another purpose: it has no space in it. */
 void control_run_token(const struct control *control, const struct id *run_id,
                        char to[RUN_TOKEN_BYTES])
 {
     char mac[SHA256_TEXT_BYTES];
-    struct hmac_key key = {control->secret, strlen(control->secret)};
-    hmac_sha256_hex(key, run_id->text, strlen(run_id->text), mac);
+    control_mac(control, run_id->text, mac);
     snprintf(to, RUN_TOKEN_BYTES, RUN_TOKEN_PREFIX "%s_%s", run_id->text, mac);
 }
 

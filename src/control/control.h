@@ -3,6 +3,7 @@
  */
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
+#include "base/hash.h"
 #include "control/commit/committer.h"
 #include "control/watch/bus.h"
 #include "sink/sink.h"
@@ -65,4 +66,7 @@ void control_run_token(const struct control *control, const struct id *run_id,
                        char to[RUN_TOKEN_BYTES]);
 /* True and *ret_run when this store issued the token; the caller checks if the run is active. */
 bool control_run_token_check(const struct control *control, const char *token, struct id *ret_run);
+/* A code over a text that only the servers of this store can make.  The text begins with what it is
+   for and a space, so that no code is valid for two purposes. */
+void control_mac(const struct control *control, const char *text, char to[SHA256_TEXT_BYTES]);
 #endif

@@ -12,6 +12,8 @@
 #include "control/run/notify.h"
 #include "control/run/run_jobs.h"
 #include "core/run/retry_rule.h"
+#include "core/step_kind.h"
+#include "store/job_marks.h"
 
 /* ---- jobs about a repository ---- */
 
@@ -52,6 +54,8 @@ static enum rc completed(struct context *ctx, const struct job_row *job, void *c
 static enum rc job_settled(struct context *ctx, const struct job_row *job)
 {
     enum rc rc = saga_job_settled(ctx, job);
+    if (rc == RC_OK && step_is(job->type, STEP_PULL))
+        rc = job_marks_drop(ctx->db, &job->id, ctx->err);
     if (rc == RC_OK && shepherd_job_is(job) && job->life.state != JOB_SUCCEEDED)
         return shepherd_job_gone(ctx, job);
     if (rc == RC_OK && repo_job_is(job))

@@ -203,6 +203,12 @@ enum severity event_severity(const char *type)
     return SEVERITY_INFO;
 }
 
+const char *severity_name(enum severity severity)
+{
+    assert((size_t)severity < COUNT_OF(severity_names));
+    return severity_names[severity];
+}
+
 bool severity_parse(const char *name, enum severity *ret_severity)
 {
     for (size_t i = 0; i < COUNT_OF(severity_names); i++) {

@@ -35,6 +35,7 @@ enum severity { SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR 
 /* The structured JSON form: lower-case attributes, extensions as the standard requires. */
 void event_write(struct jw *jw, const struct event *event);
 enum severity event_severity(const char *type);
+const char *severity_name(enum severity severity);
 MUST_USE bool severity_parse(const char *name, enum severity *ret_severity);
 
 /* The catalogue from 0 on; NULL behind its end. */

@@ -202,6 +202,10 @@ void http_finish(struct http_request *request)
                                                        .code = "ANSWER_TOO_LARGE",
                                                        .detail = "the answer is too large; ask "
                                                                  "for less with ?limit="});
+    if (request->answered != NULL) {
+        request->answered(request);
+        return;
+    }
     bound_answer(request);
     struct conn *conn = request->conn;
     if (conn != NULL) {

@@ -11,6 +11,9 @@
  *
  *   head -> gate() -> body -> handle() ... answer filled in ... -> finish -> finished()
  *
+ * A handler may make requests of its own on behalf of the one that it has (http_inner_new): they
+ * have an owner and an answer like any other, and no connection.
+ *
  * Bounded per client (caps.h) and by listener: the port and the unix socket have budgets of their
  * own.  When one is full, admit.c decides which connection is closed.
  *
@@ -71,6 +74,9 @@ struct http_request {
     void (*on_drained)(struct http_request *request);
     struct holder *holder; /* It is counted for this one, as held_as; NULL: not counted. */
     enum caps_use held_as;
+    struct http_request *outer; /* Inner: on behalf of this one; NULL: a client's own. */
+    void (*answered)(struct http_request *inner); /* Inner: gets the answer. */
+    bool given_up;                                /* Inner: its answer is not wanted. */
 };
 
 struct spool;
@@ -134,7 +140,8 @@ bool http_draining(const struct http *http); /* Any thread. */
 int64_t http_busy(const struct http *http);
 void http_stats(const struct http *http, struct http_stats *ret_stats); /* Any thread. */
 
-/* On the loop while the client is there and nothing was shed; NULL otherwise.  Not copied. */
+/* On the loop while the client is there (of an inner request: always) and nothing was shed; NULL
+   otherwise.  Not copied. */
 const char *http_header(const struct http_request *request, const char *name);
 /* What the request counts for: an address, or a token.  In handle() only. */
 const struct caps_key *http_holder(const struct http_request *request);
@@ -152,6 +159,8 @@ void http_shed(struct http_request *request);
  */
 MUST_USE enum rc http_charge(struct http_request *request, const struct caps_key *key,
                              enum caps_use use, struct err *err);
+/* Counts it as another use from now on.  RC_LIMIT: it is counted as before. */
+MUST_USE enum rc http_recharge(struct http_request *request, enum caps_use use, struct err *err);
 /* Closes the connections of watched requests (http_watch) for which unwanted() is true. */
 void http_close_watched(struct http *http, bool (*unwanted)(const struct http_request *request));
 /* From now on a disconnect of the client is detected: on_gone(request), once, on the loop. */
@@ -166,6 +175,20 @@ void http_answer_reset(struct http_request *request);
 
 void http_finish(struct http_request *request);
 void http_finish_later(struct http_request *request); /* Any thread. */
+
+/*
+ * A request of the server itself, on behalf of outer, which must outlive it.  The caller fills in
+ * what a handler reads: query, body, and what follows in the struct.  When its owner finishes it,
+ * answered(inner) is called on the loop, with the answer filled in, and owns it: it must call
+ * http_inner_free.
+ */
+struct http_request *http_inner_new(struct http_request *outer, enum http_method method,
+                                    void (*answered)(struct http_request *inner));
+/* Adds a header field, which http_header finds. */
+void http_inner_field(struct http_request *inner, const char *name, const char *value);
+/* Its answer is not wanted any more: ends a wait of the inner request. */
+void http_inner_gone(struct http_request *inner);
+void http_inner_free(struct http_request *inner);
 
 /* An answer without an end.  Sends the head now, with the answer's headers and content type. */
 void http_stream_begin(struct http_request *request,

@@ -96,7 +96,7 @@ void request_free(struct http_request *request)
 
 const char *http_header(const struct http_request *request, const char *name)
 {
-    if (request->conn == NULL || request->fields == NULL)
+    if ((request->conn == NULL && request->outer == NULL) || request->fields == NULL)
         return NULL;
     for (const char *at = request->fields; *at;) {
         const char *value = at + strlen(at) + 1;
@@ -179,6 +179,21 @@ enum rc http_charge(struct http_request *request, const struct caps_key *key, en
     return RC_OK;
 }
 
+enum rc http_recharge(struct http_request *request, enum caps_use use, struct err *err)
+{
+    struct holder *holder = request->holder;
+    assert(holder != NULL);
+    if (!caps_take(holder, use, 1)) {
+        enum rc rc = too_many(holder, use, err);
+        if (err != NULL)
+            err->retry_ms = CAPS_RETRY_MS;
+        return rc;
+    }
+    caps_give(holder, request->held_as, 1);
+    request->held_as = use;
+    return RC_OK;
+}
+
 /* ---- Clients that disconnect ---- */
 
 void http_close_watched(struct http *http, bool (*unwanted)(const struct http_request *request))
@@ -200,5 +215,58 @@ void http_watch(struct http_request *request, void (*on_gone)(struct http_reques
 
 bool http_gone(const struct http_request *request)
 {
+    if (request->outer != NULL)
+        return request->given_up || http_gone(request->outer);
     return request->conn == NULL;
+}
+
+/* ---- Requests of the server itself ---- */
+
+struct http_request *http_inner_new(struct http_request *outer, enum http_method method,
+                                    void (*answered)(struct http_request *inner))
+{
+    struct http *http = outer->http;
+    struct http_request *inner = mem_alloc(http->options.request_bytes);
+    inner->http = http;
+    inner->outer = outer;
+    inner->answered = answered;
+    inner->method = method;
+    inner->started_us = clock_mono_us();
+    text_copy(inner->id, sizeof inner->id, outer->id);
+    buf_init(&inner->body, (size_t)http->options.body_bytes_max);
+    http_answer_reset(inner);
+    return inner;
+}
+
+/* The list ends with an empty name: see copy_fields. */
+void http_inner_field(struct http_request *inner, const char *name, const char *value)
+{
+    const char *old = inner->fields, *end = old;
+    while (end != NULL && *end)
+        end += strlen(end) + 1;
+    size_t had = old != NULL ? (size_t)(end - old) : 0;
+    size_t name_bytes = strlen(name) + 1, value_bytes = strlen(value) + 1;
+    char *fields = arena_alloc(&inner->arena, had + name_bytes + value_bytes + 1);
+    if (had > 0)
+        memcpy(fields, old, had);
+    memcpy(fields + had, name, name_bytes);
+    memcpy(fields + had + name_bytes, value, value_bytes);
+    inner->fields = fields;
+}
+
+void http_inner_gone(struct http_request *inner)
+{
+    if (inner->given_up)
+        return;
+    inner->given_up = true;
+    if (inner->on_gone != NULL)
+        inner->on_gone(inner);
+}
+
+void http_inner_free(struct http_request *inner)
+{
+    struct http *http = inner->http;
+    assert(inner->outer != NULL);
+    http->options.finished(http->options.ctx, inner);
+    request_drop(inner);
 }

@@ -23,7 +23,8 @@ enum route_kind {
     ROUTE_INSTANT, /* Answered on the loop. */
     ROUTE_QUERY,   /* Reads the store on a pool thread. */
     ROUTE_COMMAND, /* Goes through the committer. */
-    ROUTE_STREAM   /* Answered for as long as the client is connected. */
+    ROUTE_STREAM,  /* Answered for as long as the client is connected. */
+    ROUTE_HELD     /* Its handler is its owner, and answers when it can. */
 };
 enum route_body {
     BODY_IGNORED,
@@ -53,6 +54,7 @@ struct route {
     bool slow;    /* A query that may take seconds: it must not delay the others. */
     /* Open, with a body whose signature the handler checks: it may be large all the same. */
     bool signed_body;
+    bool own_site; /* Refuses a foreign Host or Origin. */
 
     void (*instant)(struct call *call);
     /* Of a query, or NULL: on the loop, before it is posted, for what only the loop can read. */
@@ -62,6 +64,7 @@ struct route {
     enum rc (*build)(struct call *call, struct err *err);
     void (*answer)(struct call *call, struct command *command);
     enum rc (*stream)(struct call *call, struct err *err);
+    enum rc (*held)(struct call *call, struct err *err);
 };
 
 struct route_match {

@@ -26,6 +26,7 @@ struct curl_lib {
     __typeof__(curl_multi_perform) *multi_perform;
     __typeof__(curl_multi_poll) *multi_poll;
     __typeof__(curl_multi_remove_handle) *multi_remove_handle;
+    __typeof__(curl_multi_setopt) *multi_setopt;
     __typeof__(curl_multi_strerror) *multi_strerror;
     __typeof__(curl_slist_append) *slist_append;
     __typeof__(curl_slist_free_all) *slist_free_all;

@@ -8,28 +8,17 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "base/mem.h"
-#include "net/curl_lib.h"
-#include "net/url.h"
+#include "net/http_target.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    TIMEOUT_MS = 30000,
-    CONNECT_TIMEOUT_MS = 5000,
-    PATH_BYTES_MAX = 16 * 1024,
-    PROBLEM_BYTES_MAX = 64 * 1024,
-    TOKEN_BYTES_MAX = 4096
-};
+enum { PROBLEM_BYTES_MAX = 64 * 1024 };
 
 struct http_client {
     CURL *easy;
-    char url[URL_TEXT_BYTES];
-    char *socket_path; /* or NULL */
-    bool loopback;
-    char *authorization; /* The whole header line, or NULL. */
-    int64_t timeout_ms, connect_timeout_ms;
+    struct http_target target;
     char curl_error[CURL_ERROR_SIZE];
 };
 
@@ -42,53 +31,27 @@ struct transfer {
     bool enough;                      /* on_bytes returned false. */
     const struct http_file *file;     /* What is sent, or NULL. */
     int64_t file_at;
-    struct str once; /* What is sent, but never again. */
-    size_t once_at;
+    struct http_once once;
     struct buf *head; /* or NULL */
     const atomic_int *stop;
     int64_t last_byte_us;
 };
 
-/* A line break in a header would start another one. */
-static bool header_value_safe(const char *value)
-{
-    for (; *value != '\0'; value++) {
-        if ((unsigned char)*value < ' ' || *value == '\x7f')
-            return false;
-    }
-    return true;
-}
-
 enum rc http_client_new(const struct http_client_options *options, struct http_client **ret_client,
                         struct err *err)
 {
-    struct url url;
-    enum rc rc = url_parse(options->url, &url, err);
-    if (rc != RC_OK)
-        return rc;
-    const char *token = options->token;
-    if (token != NULL && (!header_value_safe(token) || strlen(token) > TOKEN_BYTES_MAX))
-        return err_set(err, RC_MALFORMED, "INVALID_TOKEN", "the token holds odd characters");
-    rc = curl_lib_load(err);
+    struct http_target target;
+    enum rc rc = http_target_init(&target, options, err);
     if (rc != RC_OK)
         return rc;
     CURL *easy = curl->easy_init();
-    if (easy == NULL)
+    if (easy == NULL) {
+        http_target_release(&target);
         return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
+    }
     struct http_client *client = mem_alloc(sizeof *client);
     client->easy = easy;
-    (void)url_format(client->url, &url);
-    client->socket_path = options->socket_path != NULL ? mem_strdup(options->socket_path) : NULL;
-    client->loopback = client->socket_path != NULL || url_is_loopback(&url);
-    client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS;
-    client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
-                                                                 : CONNECT_TIMEOUT_MS;
-    if (token != NULL) {
-        const char *auth = options->auth != NULL ? options->auth : "Authorization: Bearer ";
-        size_t room = strlen(auth) + strlen(token) + 1;
-        client->authorization = mem_alloc(room);
-        (void)snprintf(client->authorization, room, "%s%s", auth, token);
-    }
+    client->target = target;
     *ret_client = client;
     return RC_OK;
 }
@@ -98,10 +61,7 @@ void http_client_free(struct http_client *client)
     if (client == NULL)
         return;
     curl->easy_cleanup(client->easy);
-    if (client->authorization != NULL)
-        explicit_bzero(client->authorization, strlen(client->authorization));
-    mem_free(client->authorization);
-    mem_free(client->socket_path);
+    http_target_release(&client->target);
     mem_free(client);
 }
 
@@ -112,15 +72,14 @@ void http_client_freep(struct http_client **client)
 
 const char *http_client_url(const struct http_client *client)
 {
-    return client->url;
+    return client->target.url;
 }
 
 static size_t take_bytes(char *bytes, size_t each, size_t count, void *ctx)
 {
     struct transfer *transfer = ctx;
     struct str chunk = {bytes, each * count};
-    long status = 0;
-    curl->easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    int status = http_status_of(transfer->client->easy);
     transfer->last_byte_us = clock_mono_us();
     if (transfer->stream == NULL || status < 200 || status > 299) {
         buf_add(transfer->body, chunk.at, chunk.len);
@@ -141,100 +100,38 @@ static size_t take_head(char *bytes, size_t each, size_t count, void *ctx)
     return len;
 }
 
-static void add_line(struct transfer *transfer, const char *line)
-{
-    struct curl_slist *longer = curl->slist_append(transfer->headers, line);
-    assert(longer != NULL); /* Out of memory. */
-    transfer->headers = longer;
-}
-
-static enum rc add_headers(struct transfer *transfer, const struct http_field *headers,
-                           struct err *err)
-{
-    if (transfer->client->authorization != NULL)
-        add_line(transfer, transfer->client->authorization);
-    add_line(transfer, "Expect:"); /* No round trip before a large body. */
-    for (; headers != NULL && headers->name != NULL; headers++) {
-        if (!header_value_safe(headers->value))
-            return err_set(err, RC_MALFORMED, "INVALID_HEADER",
-                           "%s may not hold line breaks or control characters", headers->name);
-        CLEANUP(buf_release) struct buf line;
-        buf_init(&line, PATH_BYTES_MAX);
-        buf_addf(&line, "%s: %s", headers->name, headers->value);
-        if (line.overflow)
-            return err_set(err, RC_TOO_LARGE, "INVALID_HEADER", "%s is too long", headers->name);
-        add_line(transfer, buf_text(&line));
-    }
-    return RC_OK;
-}
-
 static void transfer_release(struct transfer *transfer)
 {
     curl->slist_free_all(transfer->headers);
 }
 
-/* What every request has in common. */
 static enum rc prepare(struct transfer *transfer, const char *path,
                        const struct http_field *headers, struct err *err)
 {
     struct http_client *client = transfer->client;
     CURL *easy = client->easy;
-    CLEANUP(buf_release) struct buf url;
-    buf_init(&url, PATH_BYTES_MAX);
-    buf_addf(&url, "%s%s", client->url, path);
-    if (url.overflow)
-        return err_set(err, RC_TOO_LARGE, "PATH_TOO_LONG", "the request's path is too long");
-    enum rc rc = add_headers(transfer, headers, err);
+    const struct http_setup setup = {.easy = easy,
+                                     .path = path,
+                                     .headers = headers,
+                                     .lines = &transfer->headers,
+                                     .curl_error = client->curl_error};
+    enum rc rc = http_target_prepare(&client->target, &setup, err);
     if (rc != RC_OK)
         return rc;
-    curl->easy_reset(easy);
-    client->curl_error[0] = '\0';
-    curl->easy_setopt(easy, CURLOPT_URL, buf_text(&url)); /* libcurl keeps a copy. */
-    curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl->easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
-    curl->easy_setopt(easy, CURLOPT_USERAGENT, "drover/" DROVER_VERSION);
-    curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, client->curl_error);
     curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
     curl->easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-    curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
-    curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     if (transfer->head != NULL) {
         buf_clear(transfer->head);
         curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head);
         curl->easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
     }
-    if (client->socket_path != NULL)
-        curl->easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
-    if (client->loopback) /* A proxy of the environment must not see the token. */
-        curl->easy_setopt(easy, CURLOPT_PROXY, "");
     return RC_OK;
 }
 
 static enum rc transport_failed(const struct http_client *client, CURLcode code, struct err *err)
 {
-    char room[128];
-    long os_errno = 0;
-    curl_off_t connect_us = 0;
-    curl->easy_getinfo(client->easy, CURLINFO_OS_ERRNO, &os_errno);
-    curl->easy_getinfo(client->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
-    if (code == CURLE_OPERATION_TIMEDOUT && connect_us > 0)
-        return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "%s did not answer in time", client->url);
-    if (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
-        code == CURLE_PARTIAL_FILE || code == CURLE_SEND_FAIL_REWIND)
-        return err_set(err, RC_UNREACHABLE, "CONNECTION_BROKEN", "the connection to %s broke",
-                       client->url);
-    const char *why = client->curl_error[0] ? client->curl_error : curl->easy_strerror(code);
-    if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
-        why = strerror_r((int)os_errno, room, sizeof room);
-    return err_set(err, RC_UNREACHABLE, "SERVER_UNREACHABLE", "cannot reach %s: %s", client->url,
-                   why);
-}
-
-static int status_of(const struct http_client *client)
-{
-    long status = 0;
-    curl->easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
-    return (int)status;
+    const struct http_fall fall = {client->target.url, client->easy, code, client->curl_error};
+    return http_fall_decode(&fall, err);
 }
 
 static size_t give_bytes(char *to, size_t each, size_t count, void *ctx)
@@ -261,40 +158,12 @@ static int rewind_bytes(void *ctx, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-static size_t give_once(char *to, size_t each, size_t count, void *ctx)
-{
-    struct transfer *transfer = ctx;
-    size_t left = transfer->once.len - transfer->once_at;
-    size_t len = each * count < left ? each * count : left;
-    memcpy(to, transfer->once.at + transfer->once_at, len);
-    transfer->once_at += len;
-    return len;
-}
-
-static int refuse_rewind(void *ctx, curl_off_t offset, int origin)
-{
-    const struct transfer *transfer = ctx;
-    bool untouched = origin == SEEK_SET && offset == 0 && transfer->once_at == 0;
-    return untouched ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
-}
-
-static void set_once(CURL *easy, struct transfer *transfer)
-{
-    curl->easy_setopt(easy, CURLOPT_POST, 1L);
-    curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->once.len);
-    curl->easy_setopt(easy, CURLOPT_READFUNCTION, give_once);
-    curl->easy_setopt(easy, CURLOPT_READDATA, transfer);
-    curl->easy_setopt(easy, CURLOPT_SEEKFUNCTION, refuse_rewind);
-    curl->easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
-}
-
 static int look_at_stop(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                         curl_off_t up)
 {
     const struct transfer *transfer = ctx;
-    long status = 0;
+    int status = http_status_of(transfer->client->easy);
     (void)down_total, (void)down, (void)up_total, (void)up;
-    curl->easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
     return *transfer->stop != 0 && status == 0; /* An answer that has begun is read to its end. */
 }
 
@@ -322,7 +191,7 @@ static void set_method(CURL *easy, const struct http_call *call, struct transfer
     if (call->file != NULL) {
         set_file(easy, transfer);
     } else if (call->once && call->body.len > 0) {
-        set_once(easy, transfer);
+        http_once_set(easy, &transfer->once);
     } else if (call->body.len > 0 || text_same(call->method, "POST")) {
         curl->easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len > 0 ? call->body.at : "");
         curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
@@ -330,20 +199,11 @@ static void set_method(CURL *easy, const struct http_call *call, struct transfer
     curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
-static bool names(const struct http_field *headers, const char *name)
-{
-    for (; headers != NULL && headers->name != NULL; headers++) {
-        if (strcasecmp(headers->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The server's message, and when to retry. */
 static enum rc refused(const struct http_client *client, const struct buf *body, struct err *err)
 {
     curl_off_t wait_s = 0;
-    enum rc rc = http_problem_decode(status_of(client), buf_str(body), err);
+    enum rc rc = http_problem_decode(http_status_of(client->easy), buf_str(body), err);
     if (err != NULL && curl->easy_getinfo(client->easy, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
         err->retry_ms = (int64_t)wait_s * 1000;
     return rc;
@@ -357,21 +217,21 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     struct transfer transfer = {.client = client,
                                 .body = body,
                                 .file = call->file,
-                                .once = call->body,
+                                .once = {.body = call->body},
                                 .head = call->head,
                                 .stop = call->stop};
-    if (!names(call->headers, "Accept"))
-        add_line(&transfer, "Accept: application/json");
+    if (!http_fields_name(call->headers, "Accept"))
+        http_lines_add(&transfer.headers, "Accept: application/json");
     /* Without a body the header must be removed: libcurl has a default of its own for POST. */
     if (call->file != NULL)
-        add_line(&transfer, "Content-Type: application/octet-stream");
-    else if (!names(call->headers, "Content-Type"))
-        add_line(&transfer,
-                 call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
+        http_lines_add(&transfer.headers, "Content-Type: application/octet-stream");
+    else if (!http_fields_name(call->headers, "Content-Type"))
+        http_lines_add(&transfer.headers,
+                       call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
     enum rc rc = prepare(&transfer, call->path, call->headers, err);
     if (rc != RC_OK)
         return rc;
-    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : client->timeout_ms;
+    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : client->target.timeout_ms;
     curl->easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     set_method(client->easy, call, &transfer);
     set_stop(client->easy, &transfer);
@@ -381,10 +241,10 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
                        "the server's answer is larger than %zu bytes", body->max_bytes);
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return err_set(err, call->file == NULL ? RC_CANCELLED : RC_IO, "CALL_STOPPED",
-                       "the call to %s was given up", client->url);
+                       "the call to %s was given up", client->target.url);
     if (code != CURLE_OK)
         return transport_failed(client, code, err);
-    int status = status_of(client);
+    int status = http_status_of(client->easy);
     if (!call->any_status && (status < 200 || status > 299))
         return refused(client, body, err);
     char *type = NULL;
@@ -415,7 +275,7 @@ static enum rc stream_loop(CURLM *multi, struct transfer *transfer, struct err *
         int64_t idle_ms = (clock_mono_us() - transfer->last_byte_us) / US_PER_MS;
         if (idle_ms > stream->idle_timeout_ms)
             return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "nothing came from %s for %lld s",
-                           transfer->client->url, (long long)(idle_ms / 1000));
+                           transfer->client->target.url, (long long)(idle_ms / 1000));
     }
 }
 
@@ -424,7 +284,7 @@ static enum rc stream_outcome(CURLM *multi, const struct transfer *transfer, str
     int left = 0;
     const CURLMsg *message = curl->multi_info_read(multi, &left);
     assert(message != NULL && message->msg == CURLMSG_DONE);
-    int status = status_of(transfer->client);
+    int status = http_status_of(transfer->client->easy);
     if (transfer->enough)
         return RC_OK;
     if (message->data.result != CURLE_OK && !transfer->body->overflow)

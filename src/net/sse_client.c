@@ -19,6 +19,11 @@ void sse_parser_init(struct sse_parser *parser, sse_handler *on_event, void *ctx
     buf_init(&parser->data, SSE_EVENT_BYTES_MAX);
 }
 
+void sse_parser_limit(struct sse_parser *parser, size_t event_bytes_max)
+{
+    parser->line.max_bytes = parser->data.max_bytes = event_bytes_max;
+}
+
 void sse_parser_release(struct sse_parser *parser)
 {
     buf_release(&parser->line);

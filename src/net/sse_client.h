@@ -33,12 +33,14 @@ struct sse_parser {
     int64_t retry_ms; /* As the server sent it, or 0. */
     bool after_cr;    /* A \n that follows belongs to the \r before it. */
     bool has_data, has_id;
-    bool too_large; /* An event passed SSE_EVENT_BYTES_MAX: the stream cannot be trusted. */
+    bool too_large; /* An event passed the limit: the stream cannot be trusted. */
     sse_handler *on_event;
     void *ctx;
 };
 
 void sse_parser_init(struct sse_parser *parser, sse_handler *on_event, void *ctx);
+/* Another limit than SSE_EVENT_BYTES_MAX; before the first byte. */
+void sse_parser_limit(struct sse_parser *parser, size_t event_bytes_max);
 /* Takes bytes cut anywhere; false once the handler returned false or an event was too large. */
 MUST_USE bool sse_parser_feed(struct sse_parser *parser, struct str bytes);
 /* A new connection: a partial event is discarded, and so is the last id. */

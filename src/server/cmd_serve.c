@@ -22,6 +22,7 @@ static void put_flags(const struct args *args, struct server_options *options)
     options->db = args_text(args, "db", options->db);
     if (args_has(args, "allow-remote"))
         options->allow_remote = true;
+    options->mcp_fixtures = args_has(args, "mcp-fixtures");
     const char *sandbox = args_text(args, "sandbox", NULL);
     if (sandbox != NULL)
         options->sandbox_none = text_same(sandbox, "none");
@@ -68,6 +69,8 @@ static const struct arg_option serve_options[] = {
     {"workers", "N|MIN-MAX", "agents at the same time in this process, or bounds; 0: no workers",
      ARG_TEXT, 0, 0, NULL},
     {"allow-remote", NULL, "allow an address that other machines can reach", ARG_FLAG, 0, 0, NULL},
+    {"mcp-fixtures", NULL, "offer the tools of the MCP conformance suite beside drover's own",
+     ARG_FLAG, 0, 0, NULL},
     {"sandbox", "KIND",
      "bubblewrap (default), or none: agents and checks run unconfined, as drover's user",
      ARG_CHOICE, 0, 0, sandbox_names},
@@ -89,8 +92,8 @@ enum rc cli_read_defaults(const char *path, struct arena *arena, struct str *ret
 const struct cli_command cli_serve_commands[] = {
     {"serve", "run the server, with workers in the same process",
      "[--config FILE] [--data DIR] [--listen HOST:PORT] [--db URL] [--workers N|MIN-MAX]\n"
-     "                    [--allow-remote] [--sandbox KIND] [--log-level LEVEL]\n"
-     "                    [--log-format FORMAT]",
+     "                    [--allow-remote] [--mcp-fixtures] [--sandbox KIND]\n"
+     "                    [--log-level LEVEL] [--log-format FORMAT]",
      serve_options, "drover serve --data /srv/drover --workers 8", NULL, 0, 0, 0, run_serve},
     {0},
 };

@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "api/defaults_check.h"
 #include "api/dispatch.h"
+#include "api/mcp/mcp.h"
 #include "api/metrics.h"
 #include "api/origins.h"
 #include "api/routes.h"
@@ -316,6 +317,11 @@ static enum rc start_api(struct server *server, struct err *err)
     if (rc != RC_OK)
         return rc;
     auth_watch(api->auth, dispatch_tokens_lost, api);
+    api->site = server->options->site;
+    rc = mcp_new(api, &(struct mcp_options){.fixtures = server->options->mcp_fixtures}, &api->mcp,
+                 err);
+    if (rc != RC_OK)
+        return rc;
     struct pool_options pool = {
         .store = server->store, .threads = POOL_THREADS, .queue_max = POOL_QUEUE_MAX};
     return pool_new(&pool, &api->pool, err);
@@ -571,6 +577,7 @@ static void on_stop_signal(void *arg)
     server->api.stopping = 1;
     http_drain(server->api.http);
     sse_close(server->api.sse);
+    mcp_close(server->api.mcp);
     committer_drain(control_committer(server->control), "");
     server->stopper_started = pthread_create(&server->stopper, NULL, stop_workers, server) == 0;
     server->drain_until_us = clock_mono_us() + DRAIN_MS * US_PER_MS;
@@ -621,6 +628,7 @@ static void server_stop(struct server *server)
     spool_free(api->spool);
     throttle_free(api->throttle);
     sse_free(api->sse);
+    mcp_free(api->mcp);
     metrics_free(api->metrics);
     auth_free(api->auth);
     store_close(server->store);

@@ -38,6 +38,7 @@ enum {
     HELD_BYTES_MAX = 1024 * 1024 * 1024,
     SOURCE_REQUESTS_MAX = 64, /* Of a client without a token: /readyz. */
     PORT_MAX = 65535,
+    ALLOWED_HOSTS_MAX = 64,
     COOLDOWN_MS_MIN = 10,
     COOLDOWN_MS_MAX = 24 * 3600 * 1000,
     TASK_TYPES_MAX = 64,
@@ -369,13 +370,34 @@ static void read_sandbox(struct fields *fields, struct server_options *options)
     options->sandbox_none = kind == 1;
 }
 
+/* Names that clients know this server by, for routes that refuse others. */
+static enum rc read_mcp(const struct js *object, struct arena *arena,
+                        struct server_options *options, struct err *err)
+{
+    const struct js *hosts = NULL;
+    struct fields fields;
+    if (object == NULL)
+        return RC_OK;
+    fields_open(&fields, object, "mcp", err);
+    fields_strings(&fields, "allowedHosts", FIELD_OPTIONAL, ALLOWED_HOSTS_MAX,
+                   &(struct field_text){.min = 1, .max = LISTEN_HOST_BYTES - 1}, &hosts);
+    enum rc rc = fields_close(&fields);
+    size_t count = rc == RC_OK ? js_count(hosts) : 0;
+    const char **items = count > 0 ? arena_array(arena, count, sizeof *items) : NULL;
+    for (size_t i = 0; i < count; i++)
+        items[i] = arena_strdup(arena, js_str(js_at(hosts, i), ""));
+    if (count > 0)
+        options->site = (struct site_names){.items = items, .count = count};
+    return rc;
+}
+
 static enum rc decode(const struct js *document, struct arena *arena,
                       struct server_options *options, struct err *err)
 {
     struct fields fields;
     const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL, *disk = NULL;
     const struct js *defaults = NULL;
-    const struct js *channels = NULL, *sinks = NULL, *accounts = NULL;
+    const struct js *channels = NULL, *sinks = NULL, *accounts = NULL, *mcp = NULL;
     fields_open(&fields, document, "", err);
     read_path(&fields, "listen", arena, &options->listen);
     fields_bool(&fields, "allowRemote", FIELD_OPTIONAL, &options->allow_remote);
@@ -393,6 +415,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     fields_array(&fields, "notifications", FIELD_OPTIONAL, NOTIFY_CHANNELS_MAX, &channels);
     fields_array(&fields, "sinks", FIELD_OPTIONAL, SINKS_MAX, &sinks);
     fields_array(&fields, "accounts", FIELD_OPTIONAL, ACCOUNTS_MAX, &accounts);
+    fields_object(&fields, "mcp", FIELD_OPTIONAL, &mcp);
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK && js_type(workers) == JS_OBJECT)
         rc = read_workers(workers, &options->workers, err);
@@ -406,6 +429,8 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = read_disk(disk, options, err);
     if (rc == RC_OK)
         rc = read_defaults(defaults, arena, options, err);
+    if (rc == RC_OK)
+        rc = read_mcp(mcp, arena, options, err);
     if (rc == RC_OK && channels != NULL)
         rc = notify_channels_decode(channels, "notifications", arena, &options->channels, err);
     if (rc == RC_OK && sinks != NULL)

@@ -27,6 +27,7 @@
  *     notifications: [...]          # core/config/notify.h
  *     sinks: [...]                  # sink/sink.h
  *     accounts: [...]               # core/config/account_config.h
+ *     mcp:    {allowedHosts: [drover.example.com]}   # names of this server, core/http/site.h
  *
  * Unknown fields are refused by name.
  */
@@ -37,6 +38,7 @@
 #include "base/log.h"
 #include "base/rc.h"
 #include "control/commit/committer.h"
+#include "core/http/site.h"
 #include "http/caps.h"
 #include "sink/sink.h"
 #include <stdbool.h>
@@ -80,6 +82,8 @@ struct server_options {
     struct notify_channels channels;
     struct sink_configs sinks;
     struct account_configs accounts;
+    struct site_names site; /* mcp.allowedHosts */
+    bool mcp_fixtures;      /* --mcp-fixtures */
 };
 
 struct server_options server_options_default(void);

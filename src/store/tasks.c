@@ -55,6 +55,8 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, head_commit, COLUMN_NEW),
     COLUMN(struct task_row, merge_with, COLUMN_NEW),
     COLUMN(struct task_row, origin, COLUMN_NEW),
+    COLUMN(struct task_row, persona, COLUMN_NEW),
+    COLUMN(struct task_row, agent, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
 
@@ -103,8 +105,9 @@ static const struct sql sql_runs = {
          " AND ($2 IS NULL OR status = $2)"                                                 \
          " AND ($3 IS NULL OR requested_by = $3)"                                           \
          " AND ($4 IS NULL OR parent_id = $4)"                                              \
-         " AND id < $5 AND id >= $6 ORDER BY id DESC LIMIT $7",                             \
-         "tttttti"},                                                                        \
+         " AND ($5 IS NULL OR persona = $5) AND ($6 IS NULL OR agent = $6)"                 \
+         " AND id < $7 AND id >= $8 ORDER BY id DESC LIMIT $9",                             \
+         "tttttttti"},                                                                      \
             LIST_WALK(name, "tasks", walk),                                                 \
     }
 static const struct list_sql sql_list = TASK_LIST("task_list", "1 = 1", LIST_WALK_ALL);
@@ -224,12 +227,16 @@ enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena
                              P_TEXT(status),
                              P_TEXT(filter->requested_by),
                              P_ID(&filter->parent_id),
+                             P_TEXT(filter->persona),
+                             P_TEXT(filter->agent),
                              P_TEXT(cursor_or_end(&filter->before)),
                              P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
     int conditions = (filter->repository != NULL) + (status != NULL) +
                      (filter->requested_by != NULL) + !id_is_none(&filter->parent_id);
-    struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1};
+    bool addressed = filter->persona != NULL || filter->agent != NULL; /* Without an index. */
+    struct list_ask ask = {&sql_list, params,       COUNT_OF(params),
+                           NULL,      filter->scan, conditions > 1 || addressed};
     if (!id_is_none(&filter->parent_id)) {
         ask.sql = &sql_list_parent;
         ask.lead = filter->parent_id.text;

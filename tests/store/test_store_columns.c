@@ -636,11 +636,10 @@ static const struct shape name_shape = SHAPE_OF_RESULT("column", const char *, n
 
 /* What has no table of columns: few columns, or statements of its own. */
 static const char *const elsewhere[] = {
-    "artifact_chunks.",  "artifact_contents.", "commit_marks.",
-    "idempotency_keys.", "job_keys.",          "leases.",
-    "queues.tokens",     "run_artifacts.",     "schema_migrations.",
-    "settings.",         "task_dependencies.", "timers.",
-    "workspaces.",
+    "artifact_chunks.", "artifact_contents.", "commit_marks.", "idempotency_keys.",
+    "job_keys.",        "job_marks.",         "leases.",       "queues.tokens",
+    "run_artifacts.",   "schema_migrations.", "settings.",     "task_dependencies.",
+    "timers.",          "workspaces.",
 };
 
 static bool is_named(const char *name, const char *table, const struct shape *shape)

@@ -18,6 +18,7 @@
 #include "control/run/policies.h"
 #include "control/run/quarantine.h"
 #include "control/run/subtasks.h"
+#include "core/agent/addressee.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
 #include "store/repositories.h"
@@ -242,6 +243,22 @@ static enum rc record_rejection(struct context *ctx, const struct submission *wa
     return rc;
 }
 
+/* Only agents that claim their work have a persona and a name. */
+static enum rc check_addressee(struct context *ctx, const struct submission *want,
+                               const struct repo_config *config)
+{
+    const char *field = want->agent != NULL ? "agent" : "persona";
+    const struct addressee to = {config->agent.queue, want->persona, want->agent};
+    if (want->persona == NULL && want->agent == NULL)
+        return RC_OK;
+    if (config->agent.compute != COMPUTE_PULL)
+        return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", field,
+                         "%s is for repositories whose agents claim their work: set agent.compute "
+                         "to pull there, or in the overrides of the task",
+                         field);
+    return addressee_check(&to, ctx->arena, ctx->err);
+}
+
 /* All checks, in the order of core/run/admission.h. */
 static enum rc check_entry(struct context *ctx, const struct submission *want,
                            struct acceptance *request, const struct flow *parent, struct flow *flow,
@@ -258,6 +275,8 @@ static enum rc check_entry(struct context *ctx, const struct submission *want,
         rc = effective_config(ctx, repository, want->overrides, &flow->task.config);
     if (rc == RC_OK)
         rc = flow_config(ctx, flow, &config);
+    if (rc == RC_OK)
+        rc = check_addressee(ctx, want, config);
     if (rc == RC_OK)
         rc = best_of_check(ctx, want, config);
     if (rc == RC_OK)
@@ -314,6 +333,8 @@ static enum rc fill_task(struct context *ctx, const struct submission *want,
         .head_commit = want->head_commit,
         .merge_with = want->merge_with,
         .origin = want->origin,
+        .persona = want->persona,
+        .agent = want->agent,
         .requested_by = request->requested_by,
         .run_count = 1,
         .created_us = ctx->now_us,
@@ -350,6 +371,8 @@ static enum rc emit_submitted(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "targetBranch", task->target_branch);
     jw_kint(&body.jw, "priority", task->priority);
     jw_kstr(&body.jw, "requestedBy", task->requested_by);
+    jw_optstr(&body.jw, "persona", task->persona);
+    jw_optstr(&body.jw, "agent", task->agent);
     if (task->scope.len <= SCOPE_TOLD_BYTES)
         jw_kraw(&body.jw, "scope", task->scope);
     enum rc rc = flow_emit_task(ctx, flow, EV_TASK_SUBMITTED, &body);

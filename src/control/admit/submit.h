@@ -42,7 +42,8 @@ struct submission {
     /* A repair of a pull request: see struct task_row. */
     struct id pull_request_id;
     const char *head_commit, *merge_with;
-    const char *requested_by; /* For whom drover submits it; NULL: the actor */
+    const char *requested_by;    /* For whom drover submits it; NULL: the actor */
+    const char *persona, *agent; /* For which agents it is: core/agent/addressee.h; or NULL */
 };
 struct submission submission_new(void);
 

@@ -29,7 +29,8 @@
 #include <stdint.h>
 
 struct command;
-struct context; /* What a command may use while it is applied: control/commit/context.h. */
+struct job_about; /* What a job is about: store/job_marks.h. */
+struct context;   /* What a command may use while it is applied: control/commit/context.h. */
 struct read_ahead;
 
 /* To add one: a struct that starts with struct command, declared in the header of its noun (as in
@@ -49,6 +50,8 @@ struct command_ops {
        it take at most? */
     bool (*wants)(const struct command *command, const char *queue);
     int64_t (*appetite)(const struct command *command);
+    /* NULL, or: of the jobs of its queues it takes some only.  Is one of this kind among them? */
+    bool (*picks)(const struct command *command, const struct job_about *about);
 };
 
 struct command {

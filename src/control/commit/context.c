@@ -2,10 +2,24 @@
 #include "store/events.h"
 #include <string.h>
 
+/* Is one of the queue's jobs that became ready, and was not taken since, one that it wants? */
+static bool picks_of(const struct round *round, const struct command *command,
+                     const struct ready *ready)
+{
+    if (command->ops->picks == NULL || ready->unmarked)
+        return true;
+    for (size_t i = 0; i < round->mark_count; i++)
+        if (strcmp(round->marks[i].queue, ready->queue) == 0 &&
+            command->ops->picks(command, &round->marks[i].about))
+            return true;
+    return false;
+}
+
 bool round_serves(const struct round *round, const struct command *command)
 {
     for (size_t i = 0; i < round->ready_count; i++)
-        if (command->ops->wants(command, round->ready[i].queue))
+        if (command->ops->wants(command, round->ready[i].queue) &&
+            picks_of(round, command, &round->ready[i]))
             return true;
     return round->all_ready;
 }
@@ -22,7 +36,8 @@ const struct queue_rules *context_queue(const struct context *ctx, const char *q
     return queue_book_find(ctx->queues, queue);
 }
 
-void context_ready(struct context *ctx, const char *queue)
+/* NULL: there is no room for another queue. */
+static struct ready *note_ready(struct context *ctx, const char *queue)
 {
     struct round *round = ctx->round;
     round->brought = true;
@@ -30,15 +45,49 @@ void context_ready(struct context *ctx, const char *queue)
     for (size_t i = 0; i < round->ready_count; i++) {
         if (strcmp(round->ready[i].queue, queue) == 0) {
             round->ready[i].jobs++;
-            return;
+            return &round->ready[i];
         }
     }
     if (round->ready_count == ROUND_QUEUES_MAX) {
         round->all_ready = true;
+        return NULL;
+    }
+    struct ready *ready = &round->ready[round->ready_count++];
+    *ready = (struct ready){.queue = arena_strdup(ctx->batch_arena, queue), .jobs = 1};
+    return ready;
+}
+
+void context_ready(struct context *ctx, const char *queue)
+{
+    struct ready *ready = note_ready(ctx, queue);
+    if (ready != NULL)
+        ready->unmarked = true;
+}
+
+void context_ready_marked(struct context *ctx, const struct job_row *job,
+                          const struct job_about *about)
+{
+    struct round *round = ctx->round;
+    struct ready *ready = note_ready(ctx, job->queue);
+    if (ready == NULL)
+        return;
+    if (round->mark_count == ROUND_MARKS_MAX) {
+        ready->unmarked = true;
         return;
     }
-    round->ready[round->ready_count++] = (struct ready){
-        .queue = arena_strdup(ctx->batch_arena, queue), .jobs = 1};
+    round->marks[round->mark_count++] = (struct ready_mark){
+        .queue = ready->queue, .job_id = job->id, .about = *about};
+}
+
+void context_taken(struct context *ctx, const struct job_row *job)
+{
+    struct round *round = ctx->round;
+    for (size_t i = 0; i < round->mark_count; i++) {
+        if (!id_same(&round->marks[i].job_id, &job->id))
+            continue;
+        round->marks[i] = round->marks[--round->mark_count];
+        return;
+    }
 }
 
 void context_due(struct context *ctx, int64_t due_us)

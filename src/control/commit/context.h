@@ -17,8 +17,9 @@
 #include "control/commit/swarms.h"
 #include "core/event.h"
 #include "store/db.h"
+#include "store/job_marks.h"
 
-enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
+enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16, ROUND_MARKS_MAX = 64 };
 
 struct breaker_book;
 struct config_book;
@@ -38,8 +39,15 @@ struct round {
     struct ready {
         const char *queue; /* Lives as long as the batch. */
         int64_t jobs;
+        bool unmarked;         /* It is not known what all of them are about. */
     } ready[ROUND_QUEUES_MAX]; /* Queues that got work. */
     size_t ready_count;
+    struct ready_mark {
+        const char *queue;
+        struct id job_id;
+        struct job_about about;
+    } marks[ROUND_MARKS_MAX]; /* What jobs that became ready are about, until they are taken. */
+    size_t mark_count;
     bool rules_changed; /* Of some queue. */
     struct load {
         const char *queue;
@@ -93,6 +101,12 @@ struct id context_id(struct context *ctx);
 const struct queue_rules *context_queue(const struct context *ctx, const char *queue);
 /* The queue has one more job that can be claimed now. */
 void context_ready(struct context *ctx, const char *queue);
+/* The same, for one whose repository and labels are known: it wakes only those that want it.  about
+   lives in the batch's arena. */
+void context_ready_marked(struct context *ctx, const struct job_row *job,
+                          const struct job_about *about);
+/* A lease has taken it: it wakes no other. */
+void context_taken(struct context *ctx, const struct job_row *job);
 /* Something will be due then. */
 void context_due(struct context *ctx, int64_t due_us);
 /* Fills id, workspace, actor, trace and, unless a later one is set, time; appends.  *ret_id may be

@@ -178,10 +178,13 @@ static bool has_ready(const struct round *round)
     return round->all_ready || round->ready_count > 0;
 }
 
-/* A lease found no job: nothing is left in the queues that it queried. */
+/* A lease found no job: nothing is left in the queues that it queried, unless it takes some jobs of
+   them only. */
 static void drop_ready(struct round *round, const struct command *command)
 {
     size_t kept = 0;
+    if (command->ops->picks != NULL)
+        return;
     for (size_t i = 0; i < round->ready_count; i++)
         if (!command->ops->wants(command, round->ready[i].queue))
             round->ready[kept++] = round->ready[i];

@@ -55,6 +55,7 @@ struct job_answer {
     bool cancel; /* The work should stop. */
     enum job_hold hold;
     int64_t message_seq; /* The newest message for it; 0: none. */
+    int64_t until_us;    /* Of a renewal: the end of the lease. */
     const char *code;    /* NULL, LEASE_LOST, NOT_FOUND, RESULT_REFUSED, ... */
     enum job_state state;
     const char *field,

@@ -120,9 +120,14 @@ static enum rc hold_claim(struct context *ctx, void *subject, const struct failu
 static enum rc claim_one(struct context *ctx, struct cmd_lease *cmd, const struct job_row *job)
 {
     static isolate_try *const tries[] = {try_claim, fail_claim, hold_claim, NULL};
-    struct claiming claiming = {cmd, job, {cmd->job_count, cmd->held}};
-    const struct isolated one = {"job", job->id.text, &claiming, tries};
-    return isolate(ctx, &one);
+    const struct job_row copy = *job; /* supply_forget moves the rows that it points into. */
+    struct claiming claiming = {cmd, &copy, {cmd->job_count, cmd->held}};
+    const struct isolated one = {"job", copy.id.text, &claiming, tries};
+    enum rc rc = isolate(ctx, &one);
+    context_taken(ctx, &copy);
+    if (ctx->round->supply.celled)
+        supply_forget(&ctx->round->supply, &copy);
+    return rc;
 }
 
 /* Other leases of the batch may take the queue's jobs as well; those that became ready are needed
@@ -136,6 +141,53 @@ static int64_t wanted_by_others(const struct round *round, const char *queue)
     return read_ahead;
 }
 
+/* ---- of some jobs of a queue only ---- */
+
+static const char *const any_of[] = {NULL, NULL}; /* One that stands for all, and the end. */
+
+/* The first in rank among those of all cells; NULL: none. */
+static enum rc peek_first(struct context *ctx, const struct lease_filter *filter,
+                          struct supply_wish *wish, const struct job_row **ret_job)
+{
+    const char *const *repositories = filter->repositories ? filter->repositories : any_of;
+    const char *const *labels = filter->labels ? filter->labels : any_of;
+    const struct job_row *first = NULL;
+    enum rc rc = RC_OK;
+    for (size_t r = 0; rc == RC_OK && (r == 0 || repositories[r] != NULL); r++) {
+        for (size_t l = 0; rc == RC_OK && (l == 0 || labels[l] != NULL); l++) {
+            const struct job_row *job;
+            wish->cell = (struct job_cell){true, repositories[r], labels[l]};
+            rc = supply_peek(&ctx->round->supply, ctx->db, wish, ctx->batch_arena, &job, ctx->err);
+            if (rc == RC_OK && job != NULL &&
+                (first == NULL || job->rank < first->rank ||
+                 (job->rank == first->rank && strcmp(job->id.text, first->id.text) < 0)))
+                first = job;
+        }
+    }
+    if (rc == RC_OK)
+        *ret_job = first;
+    return rc;
+}
+
+static enum rc claim_picked(struct context *ctx, struct cmd_lease *cmd, struct supply_wish *wish,
+                            int64_t jobs)
+{
+    int64_t until = (int64_t)cmd->job_count + jobs;
+    bool any = false;
+    enum rc rc = supply_any(&ctx->round->supply, ctx->db, wish->queue, ctx->batch_arena, &any,
+                            ctx->err);
+    wish->jobs = jobs;
+    wish->read_ahead = 0;
+    while (rc == RC_OK && any && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {
+        const struct job_row *job;
+        rc = peek_first(ctx, &cmd->filter, wish, &job);
+        if (rc != RC_OK || job == NULL)
+            return rc;
+        rc = claim_one(ctx, cmd, job);
+    }
+    return rc;
+}
+
 static enum rc claim_some(struct context *ctx, struct cmd_lease *cmd, const char *queue,
                           int64_t jobs)
 {
@@ -143,6 +195,8 @@ static enum rc claim_some(struct context *ctx, struct cmd_lease *cmd, const char
                                .now_us = ctx->now_us,
                                .read_ahead = wanted_by_others(ctx->round, queue),
                                .read_owner = ctx->hooks->jobs->read_ahead};
+    if (cmd->filter.marked)
+        return claim_picked(ctx, cmd, &wish, jobs);
     int64_t until = (int64_t)cmd->job_count + jobs;
     enum rc rc = RC_OK;
     while (rc == RC_OK && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {
@@ -170,7 +224,7 @@ static enum rc claim_from(struct context *ctx, struct cmd_lease *cmd, const char
     return gate_close(ctx, &gate, (int64_t)(cmd->job_count - before));
 }
 
-static enum rc apply_lease(struct context *ctx, struct command *command)
+enum rc lease_apply(struct context *ctx, struct command *command)
 {
     struct cmd_lease *cmd = (struct cmd_lease *)command;
     assert(!text_empty(command->principal)); /* Without an owner any caller could settle it. */
@@ -189,13 +243,13 @@ static enum rc apply_lease(struct context *ctx, struct command *command)
     return rc;
 }
 
-static bool lease_may_wait(const struct command *command)
+bool lease_may_wait(const struct command *command)
 {
     const struct cmd_lease *cmd = (const struct cmd_lease *)command;
     return cmd->job_count == 0 && cmd->wait_us > 0 && cmd->held < LEASE_HELD_MAX;
 }
 
-static bool lease_wants(const struct command *command, const char *queue)
+bool lease_wants(const struct command *command, const char *queue)
 {
     const struct cmd_lease *cmd = (const struct cmd_lease *)command;
     for (size_t i = 0; cmd->queues[i] != NULL; i++)
@@ -204,14 +258,33 @@ static bool lease_wants(const struct command *command, const char *queue)
     return false;
 }
 
-static int64_t lease_appetite(const struct command *command)
+int64_t lease_appetite(const struct command *command)
 {
     return ((const struct cmd_lease *)command)->max;
 }
 
+static bool among(const char *const *list, const char *text)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        if (strcmp(list[i], text) == 0)
+            return true;
+    return list == NULL;
+}
+
+bool lease_picks(const struct command *command, const struct job_about *about)
+{
+    const struct lease_filter *filter = &((const struct cmd_lease *)command)->filter;
+    if (!among(filter->repositories, about->repository))
+        return false;
+    for (size_t i = 0; filter->labels != NULL && about->labels[i] != NULL; i++)
+        if (among(filter->labels, about->labels[i]))
+            return true;
+    return filter->labels == NULL;
+}
+
 static const struct command_ops lease_ops = {
     .name = "lease",
-    .apply = apply_lease,
+    .apply = lease_apply,
     .may_wait = lease_may_wait,
     .wants = lease_wants,
     .appetite = lease_appetite,
@@ -242,6 +315,30 @@ enum rc lease_load(struct context *ctx, const struct command *command, const str
     return RC_OK;
 }
 
+enum rc lease_renew(struct context *ctx, const struct command *command,
+                    const struct renewal *renewal, struct job_answer *ret_answer)
+{
+    struct job_row job;
+    const char *worker = renewal->worker;
+    enum rc rc = lease_load(ctx, command, &renewal->ref, &job, ret_answer);
+    if (rc == RC_OK && ret_answer->ok && worker != NULL && !worker_may_renew(worker, job.worker))
+        *ret_answer = (struct job_answer){.code = "LEASE_LOST", .state = job.life.state};
+    if (rc != RC_OK || !ret_answer->ok)
+        return rc;
+    if (!id_is_none(&job.run_id))
+        rc = ctx->hooks->jobs->orders(ctx, &job, ret_answer);
+    if (rc != RC_OK)
+        return rc;
+    struct job_input input = {.event = JOB_EV_RENEW,
+                              .now_us = ctx->now_us,
+                              .epoch = renewal->ref.epoch,
+                              .owner = command->principal,
+                              .lease_us = renewal->extend_us};
+    rc = job_step(&job.life, &input, &job.life);
+    ret_answer->until_us = job.life.due_us;
+    return rc == RC_OK ? jobs_save(ctx->db, &job, ctx->err) : rc;
+}
+
 struct beat {
     const struct cmd_heartbeat *cmd;
     size_t i;
@@ -250,26 +347,11 @@ struct beat {
 static enum rc try_beat(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
-    const struct cmd_heartbeat *cmd = ((struct beat *)subject)->cmd;
-    size_t i = ((struct beat *)subject)->i;
-    struct job_answer *answer = &cmd->answers[i];
-    struct job_row job;
-    enum rc rc = lease_load(ctx, &cmd->base, &cmd->leases[i], &job, answer);
-    if (rc == RC_OK && answer->ok && !worker_may_renew(cmd->worker, job.worker))
-        *answer = (struct job_answer){.code = "LEASE_LOST", .state = job.life.state};
-    if (rc != RC_OK || !answer->ok)
-        return rc;
-    if (!id_is_none(&job.run_id))
-        rc = ctx->hooks->jobs->orders(ctx, &job, answer);
-    if (rc != RC_OK)
-        return rc;
-    struct job_input input = {.event = JOB_EV_RENEW,
-                              .now_us = ctx->now_us,
-                              .epoch = cmd->leases[i].epoch,
-                              .owner = cmd->base.principal,
-                              .lease_us = cmd->extend_us};
-    rc = job_step(&job.life, &input, &job.life);
-    return rc == RC_OK ? jobs_save(ctx->db, &job, ctx->err) : rc;
+    const struct beat *beat = subject;
+    const struct cmd_heartbeat *cmd = beat->cmd;
+    assert(cmd->worker != NULL);
+    const struct renewal renewal = {cmd->leases[beat->i], cmd->worker, cmd->extend_us};
+    return lease_renew(ctx, &cmd->base, &renewal, &cmd->answers[beat->i]);
 }
 
 /* Not renewed; the worker's other leases are. */

@@ -7,9 +7,19 @@
 
 struct context;
 
+/* A lease may take work for agents only: marked jobs (store/job_marks.h), of one of these
+   repositories, with one of these labels.  Lists are NULL-terminated; NULL: all.  At most
+   LEASE_CELLS_MAX pairs. */
+enum { LEASE_FILTER_MAX = 16, LEASE_CELLS_MAX = 64 };
+struct lease_filter {
+    bool marked; /* false: any job */
+    const char *const *repositories, *const *labels;
+};
+
 struct cmd_lease {
     struct command base;
     const char *const *queues; /* NULL-terminated */
+    struct lease_filter filter;
     const char *worker;
     int64_t max;
     int64_t wait_us;      /* 0: answer at once */
@@ -19,6 +29,13 @@ struct cmd_lease {
     size_t held; /* Jobs that breakers and pauses kept from it. */
 };
 struct cmd_lease *cmd_lease_new(void);
+
+/* For commands that are a lease and more: what its ops are made of. */
+MUST_USE enum rc lease_apply(struct context *ctx, struct command *command);
+bool lease_may_wait(const struct command *command);
+bool lease_wants(const struct command *command, const char *queue);
+int64_t lease_appetite(const struct command *command);
+bool lease_picks(const struct command *command, const struct job_about *about);
 
 struct cmd_heartbeat {
     struct command base;
@@ -34,4 +51,13 @@ struct cmd_heartbeat *cmd_heartbeat_new(void);
 MUST_USE enum rc lease_load(struct context *ctx, const struct command *command,
                             const struct job_ref *ref, struct job_row *ret_job,
                             struct job_answer *ret_answer);
+
+struct renewal {
+    struct job_ref ref;
+    const char *worker; /* As the lease was taken, or without the slot; NULL: not checked. */
+    int64_t extend_us;
+};
+/* Extends one lease, and says what its holder is to do. */
+MUST_USE enum rc lease_renew(struct context *ctx, const struct command *command,
+                             const struct renewal *renewal, struct job_answer *ret_answer);
 #endif

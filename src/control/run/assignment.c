@@ -5,8 +5,10 @@
 #include "control/run/messages.h"
 #include "control/run/questions.h"
 #include "control/run/usage.h"
+#include "core/agent/addressee.h"
 #include "core/queue/breaker_config.h"
 #include "forge/git/git.h"
+#include "store/job_marks.h"
 #include "store/pull_requests.h"
 #include <string.h>
 
@@ -38,7 +40,8 @@ static void shape_agent(struct context *ctx, struct flow *flow, const struct rep
 {
     if (config->agent.compute == COMPUTE_PULL) {
         shape->row = step_row(STEP_PULL);
-        shape->queue = config->agent.queue;
+        const struct addressee to = {config->agent.queue, flow->task.persona, flow->task.agent};
+        shape->queue = addressee_queue(&to, ctx->arena);
         shape->attempt_max = context_queue(ctx, shape->queue)->config.max_attempts;
     } else if (config->agent.compute == COMPUTE_REMOTE) {
         assign_session(ctx, flow);
@@ -261,6 +264,8 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     write_task(&jw, flow, ctx->arena);
     write_run(&jw, flow);
     jw_kstr(&jw, "repositoryUrl", url);
+    jw_optstr(&jw, "persona", flow->task.persona);
+    jw_kraw(&jw, "labels", flow->task.labels);
     jw_kstr(&jw, "model", config->agent.model);
     jw_kint(&jw, "timeoutMs", config->timeouts.agent_ms);
     jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
@@ -358,6 +363,33 @@ static enum rc make(struct context *ctx, struct flow *flow, const struct bluepri
     return rc;
 }
 
+/* Lives as long as the batch. */
+static enum rc read_about(struct context *ctx, const struct flow *flow, struct job_about *ret_about)
+{
+    CLEANUP(js_freep) struct js *array = NULL;
+    struct arena *arena = ctx->batch_arena;
+    enum rc rc = js_parse(flow->task.labels.at, flow->task.labels.len, &array, ctx->err);
+    if (rc != RC_OK)
+        return err_wrap(ctx->err, RC_CORRUPT, "the labels of a task");
+    const char **labels = arena_array(arena, js_count(array) + 1, sizeof *labels);
+    for (size_t i = 0; i < js_count(array); i++)
+        labels[i] = arena_strdup(arena, js_str(js_at(array, i), ""));
+    *ret_about = (struct job_about){arena_strdup(arena, flow->task.repository), labels};
+    return RC_OK;
+}
+
+/* Agents find it by its repository and its labels. */
+static enum rc offer(struct context *ctx, const struct flow *flow, const struct job_row *job)
+{
+    struct job_about about;
+    enum rc rc = read_about(ctx, flow, &about);
+    if (rc == RC_OK)
+        rc = job_marks_add(ctx->db, job, &about, ctx->err);
+    if (rc == RC_OK)
+        context_ready_marked(ctx, job, &about);
+    return rc;
+}
+
 static enum rc enqueue(struct context *ctx, struct flow *flow, const struct blueprint_step *step)
 {
     struct job_row job = {0};
@@ -368,6 +400,8 @@ static enum rc enqueue(struct context *ctx, struct flow *flow, const struct blue
         return rc;
     flow->run.job_id = job.id;
     flow->run.step = step->name;
+    if (step_is(job.type, STEP_PULL))
+        return offer(ctx, flow, &job);
     context_ready(ctx, job.queue);
     return RC_OK;
 }

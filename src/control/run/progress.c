@@ -163,13 +163,12 @@ static enum rc note_delivered(struct context *ctx, const struct job_row *job,
     return seq > 0 && step_runs_agent(job->type) ? messages_reached(ctx, job, seq) : RC_OK;
 }
 
-static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd, size_t i,
-                            const struct str *data)
+static enum rc progress_one(struct context *ctx, const struct command *command,
+                            const struct job_progress *progress, const struct str *data,
+                            struct job_answer *answer)
 {
-    const struct job_progress *progress = &cmd->jobs[i];
-    struct job_answer *answer = &cmd->answers[i];
     struct job_row job;
-    enum rc rc = lease_load(ctx, &cmd->base, &progress->ref, &job, answer);
+    enum rc rc = lease_load(ctx, command, &progress->ref, &job, answer);
     if (rc != RC_OK || !answer->ok || id_is_none(&job.run_id))
         return rc;
     CLEANUP(flow_release) struct flow flow = {0};
@@ -217,8 +216,16 @@ static enum rc apply_progress(struct context *ctx, struct command *command)
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = check_progress(ctx, cmd->jobs[i].events, &data[i]);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = progress_one(ctx, cmd, i, data[i]);
+        rc = progress_one(ctx, command, &cmd->jobs[i], data[i], &cmd->answers[i]);
     return rc;
+}
+
+enum rc progress_take(struct context *ctx, const struct command *command,
+                      const struct job_progress *progress, struct job_answer *ret_answer)
+{
+    struct str *data;
+    enum rc rc = check_progress(ctx, progress->events, &data);
+    return rc == RC_OK ? progress_one(ctx, command, progress, data, ret_answer) : rc;
 }
 
 static void progress_names(const struct command *command, struct read_ahead *read_ahead)

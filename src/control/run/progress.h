@@ -16,4 +16,8 @@ struct cmd_progress {
     struct job_answer *answers;
 };
 struct cmd_progress *cmd_progress_new(void);
+
+/* The progress of one job, inside a command that does more.  Writes nothing if it is refused. */
+MUST_USE enum rc progress_take(struct context *ctx, const struct command *command,
+                               const struct job_progress *progress, struct job_answer *ret_answer);
 #endif

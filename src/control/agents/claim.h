@@ -1,0 +1,27 @@
+/*
+ * claim.h - an agent takes one piece of work and keeps it.
+ *
+ * A claim is a lease of one job of type pull (control/queue/lease.h): it finds its job by the marks
+ * of the store, is parked without one, and is woken by the commit that makes its job.  Its epoch
+ * fences every later call.  Completion and failure are those of the job protocol.
+ */
+#ifndef CONTROL_AGENTS_CLAIM_H
+#define CONTROL_AGENTS_CLAIM_H
+#include "control/queue/lease.h"
+
+struct cmd_claim {
+    struct cmd_lease lease; /* max is 1, filter.marked is set. */
+};
+struct cmd_claim *cmd_claim_new(void);
+
+/* Extends the lease of a claim; with events it reports progress as well. */
+struct cmd_claim_beat {
+    struct command base;
+    struct job_ref ref;
+    const char *agent; /* The name that it was claimed with, or NULL. */
+    int64_t extend_us;
+    const struct js *events; /* As struct job_progress has them, or NULL. */
+    struct job_answer answer;
+};
+struct cmd_claim_beat *cmd_claim_beat_new(void);
+#endif
