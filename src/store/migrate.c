@@ -55,10 +55,10 @@ static void hash_statements(const struct migration *migration, char to[SHA256_TE
 
 /* A migration is edited until it is released: a database of an earlier build has other columns,
    and statements would fail one by one. */
-static enum rc check_applied(struct db *db, const struct migration *list, int64_t version,
+static enum rc check_applied(struct db *db, const struct migration *list, int64_t from, int64_t to,
                              struct err *err)
 {
-    for (int64_t i = 0; i < version; i++) {
+    for (int64_t i = from; i < to; i++) {
         char sha256[SHA256_TEXT_BYTES];
         int64_t differs = 1;
         hash_statements(&list[i], sha256);
@@ -98,9 +98,10 @@ static enum rc apply(struct db *db, const struct migration *migration, struct er
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "migration");
 }
 
-/* One transaction: reads the version of the schema and applies the next migration, if any. */
-static enum rc advance(struct db *db, const struct migration *list, size_t count, bool *ret_done,
-                       struct err *err)
+/* One transaction: reads the version of the schema and applies the next migration, if any.  *known
+   of the list are applied as they are there; others may apply more at the same time. */
+static enum rc advance(struct db *db, const struct migration *list, size_t count, int64_t *known,
+                       bool *ret_done, struct err *err)
 {
     CLEANUP(tx_abort) struct tx tx = {0};
     enum rc rc = tx_begin(db, &tx, err);
@@ -114,20 +115,25 @@ static enum rc advance(struct db *db, const struct migration *list, size_t count
                        "the database has schema version %lld, this drover knows up to %lld: start "
                        "the newer drover that wrote it, or restore a backup made by this one",
                        (long long)version, (long long)count);
-    rc = check_applied(db, list, version, err);
+    rc = check_applied(db, list, *known, version, err);
     *ret_done = version == (int64_t)count;
     if (rc != RC_OK || *ret_done)
         return rc;
     assert(list[version].version == version + 1);
     rc = apply(db, &list[version], err);
-    return rc == RC_OK ? tx_commit(&tx, err) : rc;
+    if (rc == RC_OK)
+        rc = tx_commit(&tx, err);
+    if (rc == RC_OK)
+        *known = version + 1;
+    return rc;
 }
 
 enum rc migrate(struct db *db, const struct migration *list, size_t count, struct err *err)
 {
     bool done = false;
+    int64_t known = 0;
     enum rc rc = RC_OK;
     while (rc == RC_OK && !done)
-        rc = advance(db, list, count, &done, err);
+        rc = advance(db, list, count, &known, &done, err);
     return rc;
 }

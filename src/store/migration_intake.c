@@ -1,12 +1,9 @@
 /*
- * migration_intake.c - the table of intake.c, and where a task comes from.
+ * migration_intake.c - the table of intake.c.
  */
 #include "store/migrate.h"
 
 const char *const migration_intake[] = {
-    /* Where a task comes from, when drover submitted it: a JSON object. */
-    "ALTER TABLE tasks ADD COLUMN origin {json}",
-
     /* Issues that were looked at. */
     "CREATE TABLE intake ("
     " id {text} NOT NULL PRIMARY KEY,"

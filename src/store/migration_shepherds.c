@@ -1,5 +1,5 @@
 /*
- * migration_shepherds.c - the tables of shepherds.c, and what a task has that is a repair.
+ * migration_shepherds.c - the tables of shepherds.c.
  */
 #include "store/migrate.h"
 
@@ -70,10 +70,5 @@ const char *const migration_shepherds[] = {
     " first_us {int} NOT NULL,"
     " last_us {int} NOT NULL,"
     " PRIMARY KEY (repository_id, fingerprint)) {keyed_table}",
-
-    /* A repair: the pull request that it continues, and the head that it goes on top of. */
-    "ALTER TABLE tasks ADD COLUMN pull_request_id {text}",
-    "ALTER TABLE tasks ADD COLUMN head_commit {text}",
-    "ALTER TABLE tasks ADD COLUMN merge_with {text}",
     NULL,
 };

@@ -33,6 +33,8 @@ static const char *const initial[] = {
     " removed {int} NOT NULL CHECK (removed = 0 OR removed = 1),"
     " created_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
+    " quarantined_us {int} NOT NULL DEFAULT 0,"
+    " quarantine_reason {text},"
     " UNIQUE (workspace_id, name)) {plain_table}",
     "CREATE INDEX repositories_name ON repositories (name)",
 
@@ -75,7 +77,12 @@ static const char *const initial[] = {
     " best_of {int} NOT NULL," /* 0: none */
     " chosen_id {text},"
     " candidate_no {int} NOT NULL," /* 0: not a candidate */
-    " candidate {text}) {plain_table}",
+    " candidate {text},"
+    " origin {json}," /* Where it comes from, when drover submitted it: a JSON object. */
+    /* A repair: the pull request that it continues, and the head that it goes on top of. */
+    " pull_request_id {text},"
+    " head_commit {text},"
+    " merge_with {text}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
@@ -237,10 +244,14 @@ static const char *const initial[] = {
     " error_code {text},"
     " error_message {text},"
     " created_us {int} NOT NULL,"
-    " updated_us {int} NOT NULL) {plain_table}",
+    " updated_us {int} NOT NULL,"
+    " headers {json},"
+    " dependency {text},"
+    " saga_id {text},"
+    " error_pattern {text},"
+    " archived_us {int} NOT NULL DEFAULT 0) {plain_table}",
     /* The last columns of some only make counting possible without the table. */
     "CREATE INDEX jobs_queued ON jobs (queue, rank, seq, due_us, state) WHERE state = 'queued'",
-    "CREATE INDEX jobs_leased ON jobs (due_us) WHERE state = 'leased'",
     "CREATE INDEX jobs_scheduled ON jobs (due_us, queue, state) WHERE state = 'scheduled'",
     "CREATE INDEX jobs_expiry ON jobs (expires_us)"
     " WHERE expires_us > 0 AND (state = 'queued' OR state = 'scheduled' OR state = 'blocked')",
@@ -250,6 +261,9 @@ static const char *const initial[] = {
     "CREATE INDEX jobs_dead ON jobs (id) WHERE state = 'dead_letter'",
     "CREATE INDEX jobs_settled ON jobs (queue, state)"
     " WHERE state = 'succeeded' OR state = 'dead_letter' OR state = 'cancelled'",
+    "CREATE INDEX jobs_leased ON jobs (due_us, queue, dependency, state) WHERE state = 'leased'",
+    /* Behind jobs_settled: of two that fit SQLite takes the later one. */
+    "CREATE INDEX jobs_dead_queue ON jobs (queue, archived_us) WHERE state = 'dead_letter'",
 
     /* Attempts that did not succeed: the job itself records the one that did.
        A lost lease gives its attempt back: the epoch distinguishes two rows of one attempt. */
@@ -448,7 +462,8 @@ static const char *const initial[] = {
     " created_us {int} NOT NULL,"
     " last_used_us {int} NOT NULL,"
     " expires_us {int} NOT NULL,"
-    " revoked_us {int} NOT NULL) {plain_table}",
+    " revoked_us {int} NOT NULL,"
+    " queues {text}) {plain_table}", /* With blanks between; NULL: all. */
     "CREATE INDEX tokens_live ON tokens (id) WHERE revoked_us = 0",
 
     "CREATE TABLE workers ("
@@ -468,18 +483,9 @@ static const char *const initial[] = {
     NULL,
 };
 
-/* What a job may carry beside its payload, and queues with rules of their own.  A row of queues is
-   inserted when there is first something to store of a queue. */
+/* Queues with rules of their own.  A row is inserted when there is first something to store of a
+   queue. */
 static const char *const queues[] = {
-    "ALTER TABLE jobs ADD COLUMN headers {json}",
-    "ALTER TABLE jobs ADD COLUMN dependency {text}",
-    "ALTER TABLE jobs ADD COLUMN saga_id {text}",
-    "ALTER TABLE jobs ADD COLUMN error_pattern {text}",
-    "ALTER TABLE jobs ADD COLUMN archived_us {int} NOT NULL DEFAULT 0",
-    "DROP INDEX jobs_leased",
-    "CREATE INDEX jobs_leased ON jobs (due_us, queue, dependency, state) WHERE state = 'leased'",
-    "CREATE INDEX jobs_dead_queue ON jobs (queue, archived_us) WHERE state = 'dead_letter'",
-
     "CREATE TABLE queues ("
     " name {text} NOT NULL PRIMARY KEY,"
     " config {json} NOT NULL,"
@@ -545,9 +551,6 @@ static const char *const breakers[] = {
     " last_error {text},"
     " trips {int} NOT NULL,"
     " updated_us {int} NOT NULL) {keyed_table}",
-
-    "ALTER TABLE repositories ADD COLUMN quarantined_us {int} NOT NULL DEFAULT 0",
-    "ALTER TABLE repositories ADD COLUMN quarantine_reason {text}",
     NULL,
 };
 
@@ -632,8 +635,6 @@ static const char *const pipeline[] = {
     " cost_microusd {int} NOT NULL,"
     " created_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX memories_repository ON memories (repository_id, id)",
-
-    "ALTER TABLE tokens ADD COLUMN queues {text}", /* With blanks between; NULL: all. */
     NULL,
 };
 

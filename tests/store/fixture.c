@@ -7,6 +7,7 @@
 #include "core/run/task.h"
 #include "store/pq_lib.h"
 #include "store/workspaces.h"
+#include "tests/store/stock.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,6 +105,22 @@ char *postgres_url_in(struct arena *arena, const char *url, const char *schema)
                         url, strchr(url, '?') == NULL ? '?' : '&', schema);
 }
 
+/* With the schema from stock, if there is one. */
+static void first_start(struct fixture *f)
+{
+    const char *dir;
+    if (f->engine == ENGINE_MEMORY)
+        f->store = stock_take(&dir);
+    if (f->store != NULL) {
+        f->artifact_dir = arena_strdup(&f->arena, dir);
+        f->db = store_writer(f->store);
+        return;
+    }
+    if (f->engine == ENGINE_FILE)
+        (void)stock_copy(arena_printf(&f->arena, "%s/drover.db", f->dir));
+    store_start(f);
+}
+
 struct fixture fixture_open(int engine)
 {
     struct fixture f = {
@@ -117,7 +134,7 @@ struct fixture fixture_open(int engine)
     } else
         f.url = url_in(&f.arena, engines[engine].url_format, f.dir);
     f.artifact_dir = arena_printf(&f.arena, "%s/artifacts", f.dir);
-    store_start(&f);
+    first_start(&f);
 
     struct workspace_row workspace;
     enum rc rc = workspaces_by_name(f.db, "default", &f.arena, &workspace, &f.err);
@@ -148,7 +165,9 @@ void fixture_close(struct fixture *f)
     store_close(f->store);
     if (f->schema != NULL)
         postgres_run(arena_printf(&f->arena, "DROP SCHEMA %s CASCADE", f->schema));
-    enum rc rc = dir_remove(f->dir, &f->err);
+    enum rc rc = dir_remove(f->artifact_dir, &f->err);
+    if (rc == RC_OK)
+        rc = dir_remove(f->dir, &f->err);
     ck_assert_msg(rc == RC_OK, "%s", f->err.text);
     arena_release(&f->arena);
 }

@@ -13,6 +13,7 @@
 #include "core/event_types.h"
 #include "store/settings.h"
 #include "tests/store/fixture.h"
+#include "tests/store/stock.h"
 #include "tests/store/store_fault.h"
 #include "tests/unit/lab.h"
 
@@ -25,6 +26,7 @@ struct bench {
 static void bench_open(struct bench *bench, int engine)
 {
     store_fault_install();
+    stock_refuse();
     bench->f = fixture_open(engine);
     store_fault_arm(bench->f.db);
     lab_open(&bench->lab, &(struct lab_options){.store = bench->f.store});

@@ -11,6 +11,7 @@
 #include "control/watch/doctor.h"
 #include "control/watch/due.h"
 #include "tests/store/fixture.h"
+#include "tests/store/stock.h"
 #include "tests/unit/honest.h"
 #include <check.h>
 #include <stdio.h>
@@ -44,12 +45,16 @@ static void let_subtasks(struct committer_limits *limits)
     limits->subtasks_per_tree = subtasks.per_tree;
 }
 
-void lab_open(struct lab *lab, const struct lab_options *options)
+static void open_store(struct lab *lab, const struct lab_options *options)
 {
-    static const struct lab_options none = {0};
-    if (options == NULL)
-        options = &none;
-    *lab = (struct lab){.now_us = INT64_C(1800000000) * US_PER_SECOND};
+    const char *dir;
+    if (options->store == NULL && options->engine == LAB_SQLITE)
+        lab->own = stock_take(&dir);
+    if (lab->own != NULL) {
+        lab->store = lab->own;
+        text_copy(lab->dir, sizeof lab->dir, dir);
+        return;
+    }
     const char *tmp = getenv("TMPDIR"); /* tools/test removes it, also after a test that failed. */
     snprintf(lab->dir, sizeof lab->dir, "%s/drover-lab-XXXXXX", tmp != NULL ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(lab->dir));
@@ -60,7 +65,17 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         ck_assert_msg(store_open(&store, &lab->own, &err) == RC_OK, "%s", err.text);
     }
     lab->store = options->store != NULL ? options->store : lab->own;
+}
+
+void lab_open(struct lab *lab, const struct lab_options *options)
+{
+    static const struct lab_options none = {0};
+    if (options == NULL)
+        options = &none;
+    *lab = (struct lab){.now_us = INT64_C(1800000000) * US_PER_SECOND};
+    open_store(lab, options);
     lab->db = store_writer(lab->store);
+    struct err err = {0};
     struct random random = random_seeded(7);
     struct committer_options committer = {
         .hooks = &control_hooks,

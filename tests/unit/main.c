@@ -8,6 +8,7 @@
  * The environment variables of check apply: CK_FORK=no for a debugger,
  * CK_VERBOSITY, CK_RUN_CASE, CK_TIMEOUT_MULTIPLIER.
  */
+#include "tests/store/stock.h"
 #include "tests/unit/suites.h"
 #include "work/sandbox/inside.h"
 #include <stdatomic.h>
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
             puts(entries[i].name);
         return EXIT_SUCCESS;
     }
+    stock_begin();
     SRunner *runner = srunner_create(NULL);
     for (int i = 1; i < argc; i++) {
         const struct entry *entry = entry_find(argv[i]);
