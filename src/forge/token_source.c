@@ -117,6 +117,11 @@ enum rc token_source_get(const struct repo_config *config, enum forge_access acc
                            : take_variable(key.variable, ret_token, err);
 }
 
+void token_source_refused(const char *sha256)
+{
+    app_token_forget(sha256);
+}
+
 enum rc token_source_unavailable(enum rc rc, struct err *err)
 {
     if (rc == RC_UNAUTHORIZED || rc == RC_DENIED) { /* Not the caller's own token. */

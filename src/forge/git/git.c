@@ -248,8 +248,8 @@ static enum rc refused(const struct git_call *call, struct buf *words, struct er
     return err_set(err, RC_IO, "GIT_FAILED", "git %s: %s", command, tail);
 }
 
-enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_status,
-                struct err *err)
+static enum rc ask_once(const struct git *git, const struct git_call *call, int *ret_status,
+                        struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(buf_release) struct buf words;
@@ -282,6 +282,32 @@ enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_sta
         (void)refused(call, &words, err); /* For callers to whom 1 is a failure. */
     *ret_status = result.exit.code;
     return RC_OK;
+}
+
+bool git_renew(const struct git *git, const char **ret_credential)
+{
+    const struct git_renewal *renewal = git->renewal;
+    return renewal != NULL && !text_empty(git->credential) &&
+           renewal->renew(renewal->ctx, git->credential, ret_credential) == RC_OK;
+}
+
+/* A remote that refuses the credential has done nothing: the call is repeated with another one,
+   unless its input cannot be read again. */
+enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_status,
+                struct err *err)
+{
+    struct git renewed = *git;
+    size_t out_len = call->out != NULL ? call->out->len : 0;
+    size_t words_len = call->words != NULL ? call->words->len : 0;
+    enum rc rc = ask_once(git, call, ret_status, err);
+    if (rc != RC_UNAUTHORIZED || call->input_fd != 0 || !git_renew(git, &renewed.credential))
+        return rc;
+    if (call->out != NULL)
+        buf_cut(call->out, out_len);
+    if (call->words != NULL)
+        buf_cut(call->words, words_len);
+    err_clear(err);
+    return ask_once(&renewed, call, ret_status, err);
 }
 
 enum rc git_run(const struct git *git, const struct git_call *call, struct err *err)

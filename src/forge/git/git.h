@@ -25,12 +25,22 @@ enum { GIT_HASH_BYTES = 65, GIT_TEXT_MAX = 64 * 1024 };
 #define GIT_MEMORY_MAX   (INT64_C(8) << 30)
 #define GIT_MEMORY_SMALL (INT64_C(1) << 30)
 
+/* Another credential in place of one that the remote has refused: a token may be revoked before it
+   ends. */
+struct git_renewal {
+    /* RC_OK: *ret_credential is to be used from now on, and lives as long as ctx.  Else there is no
+       other, and the refusal stands.  Called once for each call that is refused. */
+    enum rc (*renew)(void *ctx, const char *refused, const char **ret_credential);
+    void *ctx;
+};
+
 /* Who runs git, and for how long.  Zeroed is fine: no home, no cancel, no deadline. */
 struct git {
-    const char *home;         /* From git_home_make, or NULL. */
-    const char *credential;   /* Token for "origin" over http or https; NULL: none. */
-    const atomic_int *cancel; /* Non-zero stops it; may be NULL. */
-    int64_t deadline_us;      /* By clock_mono_us; 0: none. */
+    const char *home;                  /* From git_home_make, or NULL. */
+    const char *credential;            /* Token for "origin" over http or https; NULL: none. */
+    const struct git_renewal *renewal; /* NULL: there is no other credential. */
+    const atomic_int *cancel;          /* Non-zero stops it; may be NULL. */
+    int64_t deadline_us;               /* By clock_mono_us; 0: none. */
 };
 
 struct git_call {
@@ -61,6 +71,9 @@ MUST_USE enum rc git_ask(const struct git *git, const struct git_call *call, int
 /* One line of answer, such as a hash.  call->out is not used. */
 MUST_USE enum rc git_line(const struct git *git, const struct git_call *call, struct arena *arena,
                           const char **ret_line, struct err *err);
+
+/* A credential in place of git->credential, which the remote has refused.  false: there is none. */
+bool git_renew(const struct git *git, const char **ret_credential);
 
 /* The environment of a git that runs elsewhere, in a sandbox. */
 const char **git_env(const struct git *git, const struct git_call *call, struct arena *arena);

@@ -12,6 +12,7 @@
  */
 #include "forge/github/app_token.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/jw.h"
 #include "base/jwt.h"
 #include "base/mem.h"
@@ -365,12 +366,16 @@ enum rc app_token_get(const struct app_token_want *want, const struct git *how,
     return rc;
 }
 
-void app_token_forget(const char *token)
+void app_token_forget(const char *sha256)
 {
+    char hash[SHA256_TEXT_BYTES];
     pthread_mutex_lock(&kept.lock);
     for (size_t i = 0; i < COUNT_OF(kept.entries); i++) {
         struct entry *entry = &kept.entries[i];
-        if (entry->key != NULL && !entry->busy && text_same(entry->token.text, token))
+        if (entry->key == NULL || entry->busy)
+            continue;
+        sha256_hex(entry->token.text, strlen(entry->token.text), hash);
+        if (text_same(hash, sha256))
             forget(entry);
     }
     pthread_mutex_unlock(&kept.lock);

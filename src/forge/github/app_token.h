@@ -43,7 +43,7 @@ MUST_USE enum rc app_token_get(const struct app_token_want *want, const struct g
    for all its repositories, so it stays with the server.  clock: NULL is the real one. */
 MUST_USE enum rc app_token_jwt(const struct app_config *app, const struct clock *clock,
                                struct buf *into, struct err *err);
-/* The forge has refused this token: it is made anew when next wanted. */
-void app_token_forget(const char *token);
+/* The forge has refused the token with this hash: it is made anew when next wanted. */
+void app_token_forget(const char *sha256);
 void app_tokens_clear(void); /* Wipes all, for the end of the process and for tests. */
 #endif

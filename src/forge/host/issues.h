@@ -1,8 +1,8 @@
 /*
  * issues.h - issues at servers whose APIs show them alike: GitLab and Gitea.
  *
- * A forge brings the names of members and what differs (struct host_issues, by issue_ops.host); what
- * is read, listed and changed is the same, and stands here as functions of struct issue_ops.
+ * A forge brings the names of members and what differs (struct host_issues, by issue_ops.host).
+ * What is read, listed and changed is the same, and stands here as functions of struct issue_ops.
  */
 #ifndef FORGE_HOST_ISSUES_H
 #define FORGE_HOST_ISSUES_H

@@ -3,6 +3,7 @@
  *
  *   rest_call:   ask the gate -> send -> tell the gate -> follow one redirect to the same server
  *                -> decode, or say what the refusal means -> no whole answer: repeat it once
+ *                -> 401: repeat it once with another credential, if there is one
  *   rest_bytes:  the same, read while it arrives; a redirect to another server gets no token
  *
  * One client serves all requests of a struct forge_call: its address is that of the server alone,
@@ -253,6 +254,18 @@ static bool once_more(const struct exchange *x, enum rc rc, int status)
     return time_is_left(x);
 }
 
+/* 401: the forge has done nothing, whatever the method is.  The client of the call keeps its
+   credential, so the next one is made with the other. */
+static bool renewed(const struct exchange *x, enum rc rc)
+{
+    struct forge_call *call = x->call;
+    if (rc != RC_UNAUTHORIZED || !git_renew(&call->git, &call->git.credential))
+        return false;
+    forge_call_release(call);
+    err_clear(x->err);
+    return true;
+}
+
 enum rc rest_call(struct forge_call *call, const struct rest_request *request, struct arena *arena,
                   struct rest_answer *ret_answer, struct err *err)
 {
@@ -262,6 +275,8 @@ enum rc rest_call(struct forge_call *call, const struct rest_request *request, s
     if (rc != RC_OK)
         return rc;
     rc = attempt(&x, ret_answer);
+    if (renewed(&x, rc))
+        rc = attempt(&x, ret_answer);
     if (rc != RC_OK && once_more(&x, rc, http_head_status(&x.head)))
         rc = attempt(&x, ret_answer);
     return rc;
@@ -422,6 +437,8 @@ enum rc rest_bytes(struct forge_call *call, const struct rest_request *request, 
     buf_init(&tail.held, 2 * into->max_bytes + CHUNK_ROOM);
     enum rc rc = exchange_open(&x);
     if (rc == RC_OK)
+        rc = stream_here(&x, &tail, &seen);
+    if (renewed(&x, http_head_status(&x.head) == 401 ? RC_UNAUTHORIZED : rc))
         rc = stream_here(&x, &tail, &seen);
     if (rc != RC_OK && redirect_of(&x, &place) && !text_same(place.server, x.base.server))
         rc = stream_elsewhere(&x, &place, &tail);

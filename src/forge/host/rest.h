@@ -60,7 +60,8 @@ void rest_answer_release(struct rest_answer *answer); /* For CLEANUP; start from
 
 /* RC_OK for 2xx and 304.  Errors as in port/prs.h; the forge's own message is in err, without
    secrets.  GET, PUT and DELETE that got no whole answer are sent once more; POST and PATCH never:
-   the caller looks for what it may have made. */
+   the caller looks for what it may have made.  What is refused with 401 is sent once more with
+   another credential, where call->git.renewal has one. */
 MUST_USE enum rc rest_call(struct forge_call *call, const struct rest_request *request,
                            struct arena *arena, struct rest_answer *ret_answer, struct err *err);
 /* The body as bytes: logs, archives; the end of it when it is longer than the buffer's maximum.

@@ -116,7 +116,8 @@ struct step {
     struct port_failure failure; /* Set by step_fail. */
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
     const char *token;           /* For the repository (repo_step.h); NULL: none was asked for. */
-    struct step_forge *forge;    /* repo_step.c's; NULL: no forge was called. */
+    const struct git_renewal *renewal; /* The same: another one, should the forge refuse it. */
+    struct step_forge *forge;          /* repo_step.c's; NULL: no forge was called. */
 };
 
 /* What the worker does for a step: one of the functions at the end.  NULL: workers of drover do not

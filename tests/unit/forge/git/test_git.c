@@ -155,6 +155,37 @@ START_TEST(without_the_right_credential_the_origin_stays_closed)
 }
 END_TEST
 
+static enum rc give_the_right_one(void *ctx, const char *refused, const char **ret_credential)
+{
+    int *asked = ctx;
+    ck_assert_str_eq(refused, "not-the-t0ken");
+    ++*asked;
+    *ret_credential = GIT_HOST_TOKEN;
+    return RC_OK;
+}
+
+START_TEST(a_refused_credential_is_replaced_once)
+{
+    struct err err = {0};
+    int asked = 0;
+    const struct git_renewal renewal = {.renew = give_the_right_one, .ctx = &asked};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, 1000);
+    buf_adds(&out, "before ");
+    git_host_start(&host, &kit);
+    struct git git = quick();
+    git.credential = "not-the-t0ken";
+    git.renewal = &renewal;
+    const struct git_call call = {.args = GIT_ARGS("ls-remote", "origin", "refs/heads/main"),
+                                  .origin = git_host_url(&host, "origin.git"),
+                                  .out = &out};
+    ck_assert_msg(git_run(&git, &call, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(asked, 1);
+    ck_assert(text_starts(buf_text(&out), "before ") && text_ends(buf_text(&out), "/main\n"));
+    git_host_stop(&host);
+}
+END_TEST
+
 START_TEST(a_host_that_sends_us_elsewhere_does_not_pass_the_credential_on)
 {
     struct err err = {0};
@@ -277,6 +308,7 @@ Suite *git_suite(void)
     tcase_add_test(tests, a_credential_opens_the_origin_and_shows_nowhere);
     tcase_add_loop_test(tests, without_the_right_credential_the_origin_stays_closed, 0,
                         (int)COUNT_OF(bad_tokens));
+    tcase_add_test(tests, a_refused_credential_is_replaced_once);
     tcase_add_test(tests, a_host_that_sends_us_elsewhere_does_not_pass_the_credential_on);
     tcase_add_test(tests, helpers_that_run_commands_are_refused);
     tcase_add_test(tests, objects_that_an_origin_lacks_are_not_fetched);

@@ -122,6 +122,82 @@ START_TEST(a_request_carries_token_and_dialect_and_tells_the_limit)
 }
 END_TEST
 
+/* ---- another credential ---- */
+
+static struct {
+    int asked;
+    const char *other; /* NULL: there is none. */
+    char refused[64];
+} renewals;
+
+static enum rc renew(void *ctx, const char *refused, const char **ret_credential)
+{
+    (void)ctx;
+    renewals.asked++;
+    text_copy(renewals.refused, sizeof renewals.refused, refused);
+    if (renewals.other == NULL)
+        return RC_UNAUTHORIZED;
+    *ret_credential = renewals.other;
+    return RC_OK;
+}
+static const struct git_renewal renewal = {.renew = renew};
+
+static void renew_with(const char *other)
+{
+    memset(&renewals, 0, sizeof renewals);
+    renewals.other = other;
+    call.git.renewal = &renewal;
+}
+
+#define UNAUTHORIZED(line, token)                                           \
+    {                                                                       \
+        .request = line, .has = {"Authorization: Bearer " token "\r\n"},    \
+        .status = "401 Unauthorized", .body = "{\"message\":\"Bad token\"}" \
+    }
+#define LET_IN(line)                                                                \
+    {                                                                               \
+        .request = line, .has = {"Authorization: Bearer another\r\n"}, .body = "{}" \
+    }
+
+/* A 401 says that nothing was done: a POST is repeated as well. */
+START_TEST(a_refused_credential_is_replaced_and_the_request_repeated)
+{
+    struct api_script *script = API_SCRIPT(UNAUTHORIZED("POST /api/v3/x HTTP", TOKEN),
+                                           LET_IN("POST /api/v3/x HTTP"),
+                                           LET_IN("GET /api/v3/y HTTP"));
+    renew_with("another");
+    ck_assert_msg(post(script, "/x") == RC_OK, "%s", err.text);
+    rest_answer_release(&answer);
+    ck_assert_str_eq(renewals.refused, TOKEN);
+    ck_assert_int_eq(get(script, "/y"), RC_OK); /* With the other one from the start. */
+    ck_assert_int_eq(renewals.asked, 1);
+    ck_assert_str_eq(err.code, "");
+    api_script_done(script);
+}
+END_TEST
+
+START_TEST(a_credential_that_is_refused_again_is_refused)
+{
+    struct api_script *script = API_SCRIPT(UNAUTHORIZED("GET /api/v3/x HTTP", TOKEN),
+                                           UNAUTHORIZED("GET /api/v3/x HTTP", "another"));
+    renew_with("another");
+    ck_assert_int_eq(get(script, "/x"), RC_UNAUTHORIZED);
+    ck_assert_int_eq(renewals.asked, 1);
+    api_script_done(script);
+}
+END_TEST
+
+START_TEST(without_another_credential_the_refusal_stands)
+{
+    struct api_script *script = API_SCRIPT(UNAUTHORIZED("GET /api/v3/x HTTP", TOKEN));
+    renew_with(NULL);
+    ck_assert_int_eq(get(script, "/x"), RC_UNAUTHORIZED);
+    ck_assert_str_eq(err.code, "FORGE_UNAUTHORIZED");
+    ck_assert_int_eq(renewals.asked, 1);
+    api_script_done(script);
+}
+END_TEST
+
 START_TEST(the_gate_may_refuse)
 {
     struct api_script *script = api_script_start(NULL, 0);
@@ -492,6 +568,22 @@ START_TEST(a_log_comes_through_a_redirect_without_the_token)
 }
 END_TEST
 
+START_TEST(a_log_is_read_with_another_credential)
+{
+    struct api_script *script = API_SCRIPT(UNAUTHORIZED("GET /api/v3/jobs/1/logs HTTP", TOKEN),
+                                           {.request = "GET /api/v3/jobs/1/logs HTTP",
+                                            .has = {"Authorization: Bearer another\r\n"},
+                                            .headers = "Content-Type: text/plain\r\n",
+                                            .body = "line 1\n"});
+    CLEANUP(buf_release) struct buf into;
+    buf_init(&into, 1000);
+    renew_with("another");
+    ck_assert_msg(bytes(script, &into) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(buf_text(&into), "line 1\n");
+    api_script_done(script);
+}
+END_TEST
+
 START_TEST(of_a_long_log_the_end_is_kept)
 {
     CLEANUP(buf_release) struct buf body, into;
@@ -551,6 +643,10 @@ Suite *rest_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_request_carries_token_and_dialect_and_tells_the_limit);
     tcase_add_test(tc, the_gate_may_refuse);
+    tcase_add_test(tc, a_refused_credential_is_replaced_and_the_request_repeated);
+    tcase_add_test(tc, a_credential_that_is_refused_again_is_refused);
+    tcase_add_test(tc, without_another_credential_the_refusal_stands);
+    tcase_add_test(tc, a_log_is_read_with_another_credential);
     tcase_add_test(tc, an_etag_that_holds_is_no_error);
     tcase_add_loop_test(tc, refusals_have_a_meaning, 0, (int)COUNT_OF(refusals));
     tcase_add_test(tc, a_primary_limit_waits_for_its_reset);
