@@ -95,7 +95,8 @@ START_TEST(the_rule_decides_what_the_end_of_a_process_means)
     instance.rule.policy = ends[_i].policy;
     instance.failures = ends[_i].failures;
     for (uint64_t random = 0; random < 64; random++) {
-        const struct process_end end = {ends[_i].ok, ends[_i].lived_ms, random * 0x123456789abcdefU};
+        const struct process_end end = {ends[_i].ok, ends[_i].lived_ms,
+                                        random * 0x123456789abcdefU};
         struct process_verdict verdict = instance_ended(&instance, &end);
         ck_assert_msg((int)verdict.event == (int)ends[_i].event &&
                           verdict.failures == ends[_i].after &&
