@@ -61,6 +61,12 @@ static const struct sql sql_by_name = {
     "SELECT {columns} FROM agents WHERE workspace_id = $1 AND name = $2 {for_update}",
     "tt",
 };
+/* There is one workspace. */
+static const struct sql sql_named = {
+    "agent_named",
+    "SELECT {columns} FROM agents WHERE name = $1 {for_update}",
+    "t",
+};
 static const struct row_sql sql_save = {
     "agent_save",
     "UPDATE agents SET {set} WHERE {key}",
@@ -131,6 +137,16 @@ enum rc agents_by_name(struct db *db, const struct id *workspace_id, const char 
 {
     return query_one(db, &sql_by_name, P_LIST(P_ID(workspace_id), P_TEXT(name)), &agent_shape,
                      arena, ret_row, err);
+}
+
+enum rc agents_find(struct db *db, const struct agent_ref *ref, struct arena *arena,
+                    struct agent_row *ret_row, struct err *err)
+{
+    const char *key = ref->name != NULL ? ref->name : ref->id.text;
+    enum rc rc = ref->name != NULL ? query_one(db, &sql_named, P_LIST(P_TEXT(ref->name)),
+                                               &agent_shape, arena, ret_row, err)
+                                   : agents_get(db, &ref->id, arena, ret_row, err);
+    return rc == RC_NOT_FOUND ? err_set(err, rc, "NOT_FOUND", "there is no agent %.100s", key) : rc;
 }
 
 enum rc agents_save(struct db *db, const struct agent_row *row, struct err *err)

@@ -41,6 +41,12 @@ struct agent_row {
     int64_t created_us, updated_us;
 };
 
+/* By its id, or by its name where that is given. */
+struct agent_ref {
+    struct id id;
+    const char *name; /* or NULL */
+};
+
 /* RC_CONFLICT, AGENT_EXISTS. */
 MUST_USE enum rc agents_insert(struct db *db, const struct agent_row *row, struct err *err);
 /* Locked. */
@@ -49,6 +55,9 @@ MUST_USE enum rc agents_get(struct db *db, const struct id *id, struct arena *ar
 /* Locked; RC_NOT_FOUND: none is registered under this name. */
 MUST_USE enum rc agents_by_name(struct db *db, const struct id *workspace_id, const char *name,
                                 struct arena *arena, struct agent_row *ret_row, struct err *err);
+/* One of the two.  RC_NOT_FOUND names it. */
+MUST_USE enum rc agents_find(struct db *db, const struct agent_ref *ref, struct arena *arena,
+                             struct agent_row *ret_row, struct err *err);
 MUST_USE enum rc agents_save(struct db *db, const struct agent_row *row, struct err *err);
 /* Never moves back. */
 MUST_USE enum rc agents_seen(struct db *db, const struct id *id, int64_t now_us, struct err *err);
