@@ -132,6 +132,10 @@ static enum rc meet_agent(struct context *ctx, struct cmd_claim *cmd, struct age
     const char *name = cmd->to.agent != NULL ? cmd->to.agent : cmd->bound_agent;
     if (name == NULL)
         return RC_OK;
+    if (cmd->bound_agent != NULL && !text_same(cmd->bound_agent, name))
+        return err_field(ctx->err, RC_DENIED, "AGENT_NOT_ALLOWED", "agent",
+                         "this token is that of agent %s and cannot act for %s", cmd->bound_agent,
+                         name);
     enum rc rc = check_row(ctx, cmd, name, row);
     if (rc == RC_NOT_FOUND && cmd->bound_agent != NULL)
         return err_set(ctx->err, RC_CONFLICT, "AGENT_GONE", "agent %s was deleted", name);
