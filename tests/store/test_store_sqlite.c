@@ -5,10 +5,12 @@
  * new one), so that plans and faults are those of the production code.
  */
 #include "base/fd.h"
+#include "store/agents.h"
 #include "store/capacity.h"
 #include "store/dead_letters.h"
 #include "store/deliveries.h"
 #include "store/events.h"
+#include "store/job_marks.h"
 #include "store/job_prune.h"
 #include "store/pull_requests.h"
 #include "store/queue_levels.h"
@@ -330,6 +332,26 @@ static const char *statement_with(const char *words)
     return NULL;
 }
 
+static void use_agents(struct fixture *fixture)
+{
+    struct fixture f = *fixture;
+    static const struct job_cell cells[] = {
+        {true, NULL, NULL}, {true, "a/b", NULL}, {true, NULL, "ui"}, {true, "a/b", "ui"}};
+    struct job_row *rows;
+    struct id *ids;
+    size_t count;
+    int64_t number;
+    bool any;
+    for (size_t i = 0; i < COUNT_OF(cells); i++) {
+        struct marked_ask ask = {"q", cells[i], 1, 1};
+        must(job_marks_claimable(f.db, &ask, &f.arena, &rows, &count, &f.err));
+    }
+    must(job_marks_drop(f.db, &(struct id){"x"}, &f.err));
+    must(jobs_any_queued(f.db, "q", &any, &f.err));
+    must(agents_claims(f.db, "bob", &f.arena, &ids, &count, &f.err));
+    must(agents_count_claims(f.db, "bob", &number, &f.err));
+}
+
 static void use_jobs(struct fixture *fixture)
 {
     struct fixture f = *fixture;
@@ -559,6 +581,7 @@ START_TEST(hot_statements_use_their_index)
     use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
+    use_agents(&f);
     static const struct {
         const char *words; /* Of the statement. */
         const char *plan;  /* A line that its plan holds. */
@@ -614,6 +637,15 @@ START_TEST(hot_statements_use_their_index)
         {"FROM timers WHERE due_us <= $1", "COVERING INDEX timers_due (due_us<?)", false},
         {"FROM timers ORDER BY due_us", "COVERING INDEX timers_due", false},
         {"WHERE subject = $1 ORDER", "PRIMARY KEY (subject=?)", false},
+        {"queue = $1 AND label = '')", "COVERING INDEX job_marks_any (queue=?)", false},
+        {"AND repository = $4 AND label = $5", "PRIMARY KEY (queue=? AND repository=? AND label=?)",
+         false},
+        {"AND repository = $4 AND label = $5", "INDEX sqlite_autoindex_jobs_1 (id=?)", false},
+        {"AND label = $4 AND label <> ''", "job_marks_label (queue=? AND label=?)", false},
+        {"DELETE FROM job_marks", "job_marks_job (job_id=?)", false},
+        {"AND state = 'queued' LIMIT 1", "jobs_queued (queue=?)", false},
+        {"AND type = 'pull' ORDER BY id", "jobs_pulled (worker=?)", false},
+        {"count(*) FROM jobs WHERE worker = $1", "jobs_pulled (worker=?)", false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char *plan = plan_of(&f, statement_with(cases[i].words));
@@ -631,7 +663,9 @@ START_TEST(no_statement_walks_a_whole_table)
     use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
-    static const char *const big[] = {"jobs", "runs", "tasks", "t", "event_log", "timers"};
+    use_agents(&f);
+    static const char *const big[] = {"jobs",      "runs",   "tasks",    "t",
+                                      "event_log", "timers", "job_marks"};
     sqlite3_stmt *statement = NULL;
     while ((statement = sqlite3_next_stmt(writer_handle, statement)) != NULL) {
         const char *text = sqlite3_sql(statement);
