@@ -381,6 +381,8 @@ static enum rc local_announce(struct port *port, const struct port_worker *worke
         .unpublished_bytes = worker->unpublished_bytes,
         .disk_free = worker->disk_free,
         .disk_low = worker->disk_low,
+        .leased_ports = worker->leased_ports,
+        .leased_databases = worker->leased_databases,
     };
     cmd->left = worker->presence == PORT_LEFT;
     return call(port, owned, worker->name, err);

@@ -11,6 +11,7 @@
  *     work_dir/mirrors/<hash>.snapshots.git   see snapshot.h
  *     work_dir/setup/<key>/         outputs of setup commands, for later trees (setup_store.h)
  *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
+ *     work_dir/scratch/             ports and databases that are leased (scratch_book.h)
  *     work_dir/kept/<run id>        trees with work that could not be saved elsewhere
  */
 #ifndef WORK_JOB_STEP_H
@@ -27,6 +28,7 @@
 #include "forge/forge.h"
 #include "forge/git.h"
 #include "work/job/port.h"
+#include "work/job/scratch_book.h"
 #include "work/job/slots.h"
 #include "work/job/steer.h"
 #include "work/job/stop.h"
@@ -96,6 +98,7 @@ struct step_site {
     const char *server_url;
     const char *server_socket; /* or NULL */
     struct sandbox sandbox;
+    struct scratch_book *scratch; /* Leased ports and databases. */
 };
 
 struct step {
@@ -117,6 +120,7 @@ struct step {
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
     const char *token;           /* For the repository (repo_step.h); NULL: none was asked for. */
     struct step_forge *forge;    /* repo_step.c's; NULL: no forge was called. */
+    bool holds_scratch;          /* Its job has leased ports or databases (agent/scratch.h). */
 };
 
 /* What the worker does for a step: one of the functions at the end.  NULL: workers of drover do not
