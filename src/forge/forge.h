@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/publish_parts.h"
 #include "forge/fence.h"
 #include "forge/forge_call.h"
 #include "forge/git.h"
@@ -56,6 +57,7 @@ struct forge_change {
     const char *head, *merged;
     const char *const *labels;    /* NULL-terminated, or NULL. */
     const char *const *reviewers; /* The same. */
+    struct publish_parts *parts;  /* How far it came, also when it fails; or NULL. */
 };
 
 struct forge_pr {
@@ -73,12 +75,14 @@ struct forge_withdrawal {
     const char *url;
     const char *run_id;
     const char *branch;
+    bool keep_branch; /* Only the pull request is withdrawn; the fence moves as well. */
 };
 
 enum forge_branch {
     BRANCH_ABSENT, /* It was never pushed, or is gone already. */
     BRANCH_DELETED,
-    BRANCH_FOREIGN, /* Its last commit is not the run's, or it is checked out: kept. */
+    BRANCH_FOREIGN, /* Its last commit is not the run's, or it is checked out: kept.  Also with
+                       keep_branch. */
 };
 
 struct forge_withdrawn {

@@ -202,13 +202,16 @@ static enum rc find_or_create(struct publishing *publishing, struct err *err)
 
 static enum rc publish_once(struct publishing *publishing, struct err *err)
 {
+    struct publish_parts *parts = publishing->change->parts;
     publishing->again = false;
-    enum rc rc = bring_branch(publishing, err);
+    enum rc rc = publish_part_try(parts, PART_BRANCH, bring_branch(publishing, err));
     if (rc == RC_OK)
         rc = may_go_on(&publishing->change->holder, err);
     if (rc == RC_OK)
         rc = fault_point("publish.number", err);
-    return rc == RC_OK ? find_or_create(publishing, err) : rc;
+    if (rc == RC_OK)
+        rc = publish_part_try(parts, PART_PULL_REQUEST, find_or_create(publishing, err));
+    return rc;
 }
 
 /* A repair: the pull request is there. */
@@ -221,7 +224,8 @@ static enum rc update_pr(struct forge_call *call, const struct forge_change *cha
         .head = head,
         .from = change->head != NULL ? change->head : change->base_commit,
     };
-    enum rc rc = branch_move(call, &forge_local, &move, err);
+    enum rc rc = publish_part_try(change->parts, PART_BRANCH,
+                                  branch_move(call, &forge_local, &move, err));
     if (rc != RC_OK)
         return rc;
     struct forge_pr pr = {.number = change->number,
@@ -401,7 +405,7 @@ static enum rc withdraw_once(struct withdrawing *withdrawing, struct err *err)
     struct standing *now = &withdrawing->standing;
     withdrawing->own = false;
     enum rc rc = standing_read(origin, &query, now, err);
-    if (rc == RC_OK && now->branch[0])
+    if (rc == RC_OK && now->branch[0] && !withdrawal->keep_branch)
         rc = may_delete(origin, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
                         withdrawal->run_id, &withdrawing->own, err);
     if (rc == RC_OK)

@@ -82,6 +82,7 @@ static struct port_job *leased(const struct cmd_lease *cmd, struct arena *arena)
                                     .queue = arena_strdup(arena, row->queue),
                                     .type = arena_strdup(arena, row->type),
                                     .payload = {str_dup(arena, row->payload), row->payload.len},
+                                    .headers = {str_dup(arena, row->headers), row->headers.len},
                                     .attempt = row->life.attempt + 1,
                                     .epoch = row->life.epoch,
                                     .lease_until_us = row->life.due_us};

@@ -46,6 +46,18 @@ static int64_t deadline_of(const struct step *step, const struct step_row *row)
     return clock_mono_us() + ms * US_PER_MS;
 }
 
+/* Which step of its saga the job is for, or undoes. */
+static void read_headers(struct work *work)
+{
+    CLEANUP(js_freep) struct js *headers = NULL;
+    const struct str text = work->job_run->job->headers;
+    struct arena *arena = work->step.arena;
+    if (text.len == 0 || js_parse(text.at, text.len, &headers, NULL) != RC_OK)
+        return;
+    const char *step = js_get_str(headers, "step", NULL);
+    work->step.input.saga_step = step != NULL ? arena_strdup(arena, step) : NULL;
+}
+
 /* RC_INVALID: no worker of this version can do this job, now or later. */
 static enum rc decode(struct work *work, struct err *err)
 {
@@ -65,6 +77,7 @@ static enum rc decode(struct work *work, struct err *err)
         rc = step_decode(work->payload, work->step.arena, &work->step.input, err);
     if (rc != RC_OK)
         return rc;
+    read_headers(work);
     step_place(&work->step);
     work->step.deadline_us = deadline_of(&work->step, work->row);
     return RC_OK;

@@ -64,6 +64,7 @@ struct step_input {
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
     const char *plan_sha256;
     const char *step;          /* Its name in the blueprint. */
+    const char *saga_step;     /* Of a saga: the step that this job is for; or NULL. */
     const struct js *previous; /* Results of the last custom steps: an array, or NULL. */
     const char *session_id;    /* Of a remote agent: stored before any worker can start it. */
     int64_t session_begun_us;  /* Wall clock: known to have begun; 0: not known. */
