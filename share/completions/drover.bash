@@ -73,7 +73,7 @@ unpublish clean notify issue comment train sync observe attend rebase" ;;
         webhooks) _drover_reply "$2" -W 'applied ignored invalid lost' ;;
         esac
         ;;
-    --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | \
+    --server | --listen | --db | --workers | --name | --slots | --ports | --expires | --limit | --issue | \
         --priority | --best-of | --candidate | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
         --title | --wait-ms | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \

@@ -2,8 +2,9 @@
  * workers.c - the announcements of workers, and their listing.
  *
  * A worker sends {name, slots, busy, queues, version, host, pid, state, unpublishedCount,
- * unpublishedBytes, diskFree, diskLow} at its start and with every heartbeat, so that a server that
- * has lost this state soon has it again.  The answer holds the length of leases.
+ * unpublishedBytes, diskFree, diskLow, leasedPorts, leasedDatabases} at its start and with every
+ * heartbeat, so that a server that has lost this state soon has it again.  The answer holds the
+ * length of leases.
  */
 #include "control/watch/workers.h"
 #include "api/listing.h"
@@ -15,7 +16,8 @@ enum {
     VERSION_BYTES_MAX = 64,
     QUEUES_MAX = 64,
     QUEUE_BYTES_MAX = 100,
-    STATE_BYTES_MAX = 16
+    STATE_BYTES_MAX = 16,
+    LEASED_MAX = 1000000,
 };
 #define PID_MAX ((int64_t)1 << 31)
 
@@ -51,6 +53,10 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
     fields_int(&fields, "diskFree", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX / 2},
                &worker->disk_free);
     fields_bool(&fields, "diskLow", FIELD_OPTIONAL, &worker->disk_low);
+    fields_int(&fields, "leasedPorts", FIELD_OPTIONAL, &(struct field_range){0, LEASED_MAX},
+               &worker->leased_ports);
+    fields_int(&fields, "leasedDatabases", FIELD_OPTIONAL, &(struct field_range){0, LEASED_MAX},
+               &worker->leased_databases);
     if (worker->name != NULL && !worker_name_valid(worker->name))
         fields_fail(&fields, "name", "a worker's name has letters, digits, '.', '_' and '-'");
     worker->draining = presence == PRESENCE_DRAINING;
@@ -109,6 +115,8 @@ static void write_worker(struct jw *jw, const struct worker_row *worker)
     if (worker->disk_free >= 0)
         jw_kint(jw, "diskFree", worker->disk_free);
     jw_kbool(jw, "diskLow", worker->disk_low);
+    jw_kint(jw, "leasedPorts", worker->leased_ports);
+    jw_kint(jw, "leasedDatabases", worker->leased_databases);
     jw_end(jw, '}');
 }
 

@@ -39,12 +39,27 @@ static const char *disk_text(const struct js *worker, struct arena *arena)
     return js_get_bool(worker, "diskLow", false) ? arena_printf(arena, "%s, low", bytes) : bytes;
 }
 
+/* "4 ports, 2 databases" */
+static const char *leased_text(const struct js *worker, struct arena *arena)
+{
+    int64_t ports = js_get_int(worker, "leasedPorts", 0);
+    int64_t databases = js_get_int(worker, "leasedDatabases", 0);
+    const char *text = ports == 0 ? ""
+                                  : arena_printf(arena, "%lld port%s", (long long)ports,
+                                                 ports == 1 ? "" : "s");
+    if (databases > 0)
+        text = arena_printf(arena, "%s%s%lld database%s", text, ports > 0 ? ", " : "",
+                            (long long)databases, databases == 1 ? "" : "s");
+    return *text != '\0' ? text : "-";
+}
+
 static void workers_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"WORKER", false, true},    {"STATE", false, false},   {"SLOTS", true, false},
-        {"BUSY", true, false},      {"QUEUES", false, false},  {"LAST HEARTBEAT", false, false},
-        {"DISK FREE", true, false}, {"VERSION", false, false}, {"HOST", false, false},
+        {"WORKER", false, true},    {"STATE", false, false},  {"SLOTS", true, false},
+        {"BUSY", true, false},      {"QUEUES", false, false}, {"LAST HEARTBEAT", false, false},
+        {"DISK FREE", true, false}, {"LEASED", false, false}, {"VERSION", false, false},
+        {"HOST", false, false},
     };
     struct arena *arena = &cli->arena;
     struct table table;
@@ -63,6 +78,7 @@ static void workers_table(struct cli *cli, const struct cli_listing *listing)
                    TONE_DIM);
         table_cell(&table, disk_text(item, arena),
                    js_get_bool(item, "diskLow", false) ? TONE_RED : TONE_PLAIN);
+        table_cell(&table, leased_text(item, arena), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "version", ""), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "host", ""), TONE_DIM);
     }

@@ -13,6 +13,7 @@
  */
 #include "core/step_table.h"
 #include "core/judge_kind.h"
+#include "core/publish_parts.h"
 #include "core/report_shape.h"
 
 enum { CHECKS_MAX = 64, JUDGES_MAX = 32 };
@@ -86,6 +87,15 @@ static const struct report_field pull_request_fields[] = {
     {"draft", KIND_BOOL, .required = OPTIONAL},
 };
 static const struct report_shape pull_request_shape = REPORT_SHAPE(pull_request_fields);
+
+static const struct report_field publish_fields[] = {
+    {"number", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"headCommit", KIND_COMMIT, .required = REQUIRED},
+    {"url", KIND_LINE, OPTIONAL, .max = PATH_TEXT_MAX},
+    {"branch", KIND_LINE, REQUIRED, .max = LINE_MAX_BYTES},
+    {"draft", KIND_BOOL, .required = OPTIONAL},
+    {"parts", KIND_LIST, OPTIONAL, .max = PART_COUNT, .shape = &publish_parts_shape},
+};
 
 /* Of an agent that ended, with or without a patch. */
 #define AGENT_FIELDS                                                                               \
@@ -188,6 +198,7 @@ static const struct report_field custom_fields[] = {
 };
 static const struct report_field unpublish_fields[] = {
     {"branch", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"closedPullRequest", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
     {"outcome", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
 };
 static const char *const train_outcomes[] = {"passed", "failed", "conflict", "moved",
@@ -413,7 +424,7 @@ static const struct step_row table[] = {
         .time = TIME_PUBLISH,
         .failure = "publish_failed",
         .dependency = DEPENDS_ON_FORGE,
-        .result = RESULT(pull_request_fields),
+        .result = RESULT(publish_fields),
         .class = CLASS_SHORT,
         .preference = 110,
         .finishes = true,

@@ -125,6 +125,13 @@ static enum rc read_slots(struct remote *remote, struct err *err)
     return rc == RC_INVALID ? RC_MALFORMED : rc;
 }
 
+static enum rc read_ports(struct remote *remote, struct err *err)
+{
+    const char *text = args_text(&remote->cli->args, "ports", NULL);
+    enum rc rc = text != NULL ? port_range_parse(text, &remote->options.ports, err) : RC_OK;
+    return rc == RC_INVALID ? RC_MALFORMED : rc;
+}
+
 static enum rc read_options(struct remote *remote, struct err *err)
 {
     struct cli *cli = remote->cli;
@@ -153,6 +160,8 @@ static enum rc read_options(struct remote *remote, struct err *err)
         remote->options.queues = step_queues();
     if (rc == RC_OK)
         rc = read_slots(remote, err);
+    if (rc == RC_OK)
+        rc = read_ports(remote, err);
     if (rc == RC_OK && data != NULL)
         remote->data_dir = data;
     else if (rc == RC_OK && (rc = cli_data_dir(NULL, &cli->arena, &data, err)) == RC_OK)
@@ -331,6 +340,8 @@ static const struct arg_option worker_options[] = {
     {"disk-reserve", "BYTES",
      "with less free space lease no steps that need some (default 2147483648; 0: off)", ARG_INT, 0,
      DISK_RESERVE_MAX, NULL},
+    {"ports", "FROM-TO", "ports that runs may lease here (default 20000-29999)", ARG_TEXT, 0, 0,
+     NULL},
     {"sandbox", "KIND",
      "bubblewrap (default), or none: agents and checks run unconfined, as this user", ARG_CHOICE, 0,
      0, sandbox_names},
@@ -344,8 +355,9 @@ const struct cli_command cli_worker_commands[] = {
     {"worker", "run steps on this machine for a server elsewhere",
      "--server URL [--name NAME] [--slots N|CLASS=N,...]\n"
      "                     [--queues A,B] [--token-file FILE] [--data DIR] [--keep-days N]\n"
-     "                     [--disk-reserve BYTES] [--sandbox KIND] [--log-level LEVEL] "
-     "[--log-format FORMAT]",
+     "                     [--disk-reserve BYTES] [--ports FROM-TO] [--sandbox KIND] "
+     "[--log-level LEVEL]\n"
+     "                     [--log-format FORMAT]",
      worker_options, "drover worker --server https://drover.example.org --token-file worker.token",
      NULL, 0, 0, 0, run_worker},
     {0},

@@ -83,6 +83,7 @@ static struct port_job *leased(const struct cmd_lease *cmd, struct arena *arena)
                                     .queue = arena_strdup(arena, row->queue),
                                     .type = arena_strdup(arena, row->type),
                                     .payload = {str_dup(arena, row->payload), row->payload.len},
+                                    .headers = {str_dup(arena, row->headers), row->headers.len},
                                     .attempt = row->life.attempt + 1,
                                     .epoch = row->life.epoch,
                                     .lease_until_us = row->life.due_us};
@@ -417,6 +418,8 @@ static enum rc local_announce(struct port *port, const struct port_worker *worke
         .unpublished_bytes = worker->unpublished_bytes,
         .disk_free = worker->disk_free,
         .disk_low = worker->disk_low,
+        .leased_ports = worker->leased_ports,
+        .leased_databases = worker->leased_databases,
     };
     cmd->left = worker->presence == PORT_LEFT;
     return call(port, owned, worker->name, err);

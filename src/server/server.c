@@ -423,6 +423,7 @@ static enum rc start_worker(struct server *server, struct err *err)
         .heartbeat_ms = server->options->heartbeat_ms,
         .keep_days = server->options->keep_days,
         .disk_reserve_bytes = server->options->disk_reserve_bytes,
+        .ports = server->options->ports,
         .hidden = hidden_files(server),
         .sandbox_none = server->options->sandbox_none,
     };

@@ -362,6 +362,16 @@ static enum rc read_workers(const struct js *document, struct server_workers *wo
     return fields_close(&fields);
 }
 
+static void read_ports(struct fields *fields, struct server_options *options)
+{
+    const char *text = NULL;
+    struct err err = {0};
+    fields_string(fields, "ports", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 40},
+                  &text);
+    if (text != NULL && port_range_parse(text, &options->ports, &err) != RC_OK)
+        fields_fail(fields, "ports", "%s", err.text);
+}
+
 static void read_sandbox(struct fields *fields, struct server_options *options)
 {
     static const char *const kinds[] = {"bubblewrap", "none", NULL};
@@ -407,6 +417,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     if (workers != NULL && js_type(workers) != JS_OBJECT)
         read_worker_count(&fields, &options->workers);
     read_sandbox(&fields, options);
+    read_ports(&fields, options);
     fields_object(&fields, "log", FIELD_OPTIONAL, &log);
     fields_object(&fields, "limits", FIELD_OPTIONAL, &limits);
     fields_object(&fields, "lease", FIELD_OPTIONAL, &lease);

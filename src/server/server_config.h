@@ -22,6 +22,7 @@
  *              perToken: {connections: 512, streams: 64, requests: 512, bytes: 67108864},
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     disk:   {reserveBytes: 2147483648}                         # 0: off; work/job/disk.h
+ *     ports:  20000-29999           # what runs may lease; work/job/scratch_book.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
  *     notifications: [...]          # core/config/notify.h
@@ -41,6 +42,7 @@
 #include "core/http/site.h"
 #include "http/caps.h"
 #include "sink/sink.h"
+#include "work/job/scratch_book.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -77,6 +79,7 @@ struct server_options {
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
     int64_t disk_reserve_bytes; /* work/job/disk.h */
+    struct port_range ports;    /* work/job/scratch_book.h; zeroes: the usual one. */
     int64_t keep_days;          /* Of published snapshots here; work/tree/retention.h. */
     struct str defaults;        /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;

@@ -754,5 +754,6 @@ const struct migration migrations[] = {
     {14, "shepherds", migration_shepherds},
     {15, "disks", migration_disks},
     {16, "agents", migration_agents},
+    {17, "scratch", migration_scratch},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -26,6 +26,8 @@ static const struct column worker_columns[] = {
     COLUMN(struct worker_row, unpublished_bytes, COLUMN_NEW),
     COLUMN(struct worker_row, disk_free, COLUMN_NEW),
     COLUMN(struct worker_row, disk_low, COLUMN_NEW),
+    COLUMN(struct worker_row, leased_ports, COLUMN_NEW),
+    COLUMN(struct worker_row, leased_databases, COLUMN_NEW),
     COLUMN_AS(struct worker_row, state, WORKER_STATE, COLUMN_COMPUTED),
 };
 const struct shape worker_shape = SHAPE("worker", struct worker_row, worker_columns);

@@ -22,6 +22,7 @@ struct worker_row {
     int64_t unpublished_count, unpublished_bytes; /* Work that waits there for people. */
     int64_t disk_free;                            /* Bytes; -1: not known. */
     bool disk_low;                                /* It leases no steps that need space. */
+    int64_t leased_ports, leased_databases;       /* By runs, on that worker. */
     const char *state;                            /* Read, never written. */
 };
 

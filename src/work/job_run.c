@@ -4,6 +4,7 @@
 #include "work/job_run.h"
 #include "base/log.h"
 #include "core/text/redact.h"
+#include "work/agent/scratch.h"
 #include "work/job/repo_step.h"
 #include "work/job/report.h"
 #include "work/job/retry.h"
@@ -45,6 +46,18 @@ static int64_t deadline_of(const struct step *step, const struct step_row *row)
     return clock_mono_us() + ms * US_PER_MS;
 }
 
+/* Which step of its saga the job is for, or undoes. */
+static void read_headers(struct work *work)
+{
+    CLEANUP(js_freep) struct js *headers = NULL;
+    const struct str text = work->job_run->job->headers;
+    struct arena *arena = work->step.arena;
+    if (text.len == 0 || js_parse(text.at, text.len, &headers, NULL) != RC_OK)
+        return;
+    const char *step = js_get_str(headers, "step", NULL);
+    work->step.input.saga_step = step != NULL ? arena_strdup(arena, step) : NULL;
+}
+
 /* RC_INVALID: no worker of this version can do this job, now or later. */
 static enum rc decode(struct work *work, struct err *err)
 {
@@ -64,6 +77,7 @@ static enum rc decode(struct work *work, struct err *err)
         rc = step_decode(work->payload, work->step.arena, &work->step.input, err);
     if (rc != RC_OK)
         return rc;
+    read_headers(work);
     step_place(&work->step);
     work->step.deadline_us = deadline_of(&work->step, work->row);
     return RC_OK;
@@ -93,6 +107,7 @@ static enum rc perform(struct work *work, struct err *err)
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
     rc = work->run(step, err);
     step_forge_close(step);
+    scratch_close(step);
     if (rc == RC_IO && !work->row->bare && text_same(err->code, "GIT_FAILED") &&
         !text_same(step->failure.code, "repository_unreachable"))
         mirror_examine(step);
@@ -121,7 +136,22 @@ static struct port_failure failure_of(const struct work *work, enum rc rc, const
                                  .retryable = retry_may_help(rc)};
 }
 
-/* The forge's rate limit and a full disk are no failures of the step: it waits. */
+/* Why a step waits and has not failed: a limit of the forge, a full disk, ports of others. */
+static const char *wait_code(enum rc rc, const struct err *err)
+{
+    static const struct {
+        const char *error, *code;
+    } waits[] = {{"FORGE_LIMIT", "forge_limit"},
+                 {"DISK_LOW", "disk_low"},
+                 {"PORTS_TAKEN", "ports_taken"},
+                 {"SCRATCH_FULL", "ports_taken"}};
+    for (size_t i = 0; rc == RC_LIMIT && i < COUNT_OF(waits); i++) {
+        if (text_same(err->code, waits[i].error))
+            return waits[i].code;
+    }
+    return NULL;
+}
+
 static struct step_report put_off(const struct work *work, const struct err *err)
 {
     int64_t ms = err->retry_ms < WAIT_MS_MIN ? WAIT_MS_MIN : err->retry_ms;
@@ -129,7 +159,7 @@ static struct step_report put_off(const struct work *work, const struct err *err
     return (struct step_report){
         .kind = STEP_PUT_OFF,
         .wait = {.ms = ms < WAIT_MS_MAX ? ms : WAIT_MS_MAX,
-                 .code = disk_is_low(err) ? "disk_low" : "forge_limit",
+                 .code = wait_code(RC_LIMIT, err),
                  .message = message != NULL ? message : err->text},
     };
 }
@@ -157,7 +187,7 @@ static struct step_report report_of(const struct work *work, enum rc rc, const s
     case STOP_LOST:
         break;
     }
-    if (rc == RC_LIMIT && (text_same(err->code, "FORGE_LIMIT") || disk_is_low(err)))
+    if (wait_code(rc, err) != NULL)
         return put_off(work, err);
     return (struct step_report){.kind = STEP_FAILED, .failure = failure_of(work, rc, err)};
 }

@@ -7,8 +7,7 @@
  *                    (a server in this process may lease the next job with the report)
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
- *     housekeeping thread: every hour: remove directories of runs that other workers have
- *                    finished, and what was put aside for people long ago
+ *     housekeeping thread: every hour: remove what is left over (tree/housekeeping.h)
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
  * earlier one to end, or for housekeeping.  Slots are guarded by the worker's lock; `changed` is
@@ -19,6 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "work/agent/scratch.h"
 #include "work/job/disk.h"
 #include "work/job/retry.h"
 #include "work/job/site.h"
@@ -76,15 +76,12 @@ struct worker {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* By the monotonic clock. */
     bool stopping;
-    bool heart_stops;
-    bool heart_started;
+    bool heart_stops, heart_started, housekeeping_started;
     bool beat_now; /* The server has news for a step. */
     bool deaf;     /* The last heartbeat got no answer; logged once. */
     bool idle;     /* The last lease call got no answer; logged once. */
     bool draining_logged;
-    pthread_t heart;
-    pthread_t housekeeping;
-    bool housekeeping_started;
+    pthread_t heart, housekeeping;
     struct id swept; /* The run whose directory housekeeping removes now. */
     struct retention_total unpublished;
     struct disk disk;
@@ -353,10 +350,8 @@ static enum rc announce(struct worker *worker, enum port_presence presence, stru
     self.slots = class->slots;
     self.busy = class->busy;
     self.presence = presence;
-    self.unpublished_count = __atomic_load_n(&worker->unpublished.count, __ATOMIC_RELAXED);
-    self.unpublished_bytes = __atomic_load_n(&worker->unpublished.bytes, __ATOMIC_RELAXED);
-    self.disk_free = atomic_load(&worker->disk.free_bytes);
-    self.disk_low = atomic_load(&worker->disk.low);
+    presence_add(
+        &self, &(struct presence_facts){&worker->disk, &worker->unpublished, worker->dirs.scratch});
     return port->ops->announce(port, &self, err);
 }
 
@@ -525,6 +520,7 @@ static void *housekeeping_main(void *ctx)
         .take = housekeeping_take,
         .leave = housekeeping_leave,
         .report = housekeeping_report,
+        .leftovers = scratch_sweep,
         .ctx = worker,
     };
     struct housekeeping_times times = {0};
@@ -592,6 +588,8 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     }
     if (rc == RC_OK)
         rc = site_dirs_make(options->work_dir, options->hidden, &worker->dirs, err);
+    if (rc == RC_OK)
+        rc = scratch_book_open(worker->dirs.work, &options->ports, &worker->dirs.scratch, err);
     if (rc != RC_OK)
         return rc;
     worker->site = (struct step_site){
@@ -602,6 +600,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         .work_dir = worker->dirs.work,
         .server_url = worker->options.server_url,
         .server_socket = worker->options.server_socket,
+        .scratch = worker->dirs.scratch,
     };
     disk_start(&worker->disk, worker->dirs.work, options->disk_reserve_bytes);
     const struct sandbox_options shown = {.data_dir = worker->dirs.data,

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "work/job/port.h"
+#include "work/job/scratch_book.h"
 #include "work/job/slots.h"
 #include <stdbool.h>
 
@@ -34,6 +35,7 @@ struct worker_options {
     bool sandbox_none;          /* The configuration says `sandbox: none`. */
     bool sandbox_required;      /* Do not start without a sandbox; else steps that need one fail. */
     int64_t disk_reserve_bytes; /* disk.h; 0: off */
+    struct port_range ports;    /* For runs that want some (scratch_book.h). */
     int64_t keep_days;          /* Of snapshots that the origin has (retention.h); 0: for ever. */
 };
 

@@ -125,9 +125,17 @@ describe('a pull request at a forge', { concurrency: 2 }, () => {
         const ids = await server.submit('acme/gone', AUTONOMOUS);
         await server.untilTask(ids.taskId, 'failed');
         assert.equal(repo.pulls.length, 1);
-        await until('the publish to be undone', async (note) =>
+        const { id } = await until('the publish to be undone', async (note) =>
             note(await server.list(`/v1/sagas?runId=${ids.runId}`))
-                .some((saga) => saga.status === 'compensated'));
+                .find((saga) => saga.status === 'compensated'));
+        const { history } = await server.get(`/v1/sagas/${id}`);
+        assert.deepEqual(history.map(({ step, phase, status }) => [step, phase, status]), [
+            ['branch', 'step', 'succeeded'], ['pull_request', 'step', 'failed'],
+            ['pull_request', 'compensation', 'succeeded'],
+            ['branch', 'compensation', 'succeeded']]);
+        assert.deepEqual(history.slice(2).map(({ result }) => result.outcome),
+            ['closed', 'deleted']);
+        assert.equal(history[2].result.closedPullRequest, repo.pulls[0].number);
         assert.deepEqual(drovers(repo), []);
         assert.equal(repo.pulls[0].state, 'closed');
     });

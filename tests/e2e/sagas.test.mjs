@@ -309,12 +309,20 @@ describe('a saga of drover\'s own', { concurrency: 4 }, () => {
         assert.deepEqual(branches(origin), []);
         const shown = await saga(id);
         assert.deepEqual([shown.name, shown.runId], ['publish', runId]);
-        assert.equal(story(shown), 'publish- ~publish+');
-        assert.deepEqual(shown.history[1].result, { branch: run.branch, outcome: 'deleted' });
+        assert.equal(story(shown), 'branch+ pull_request- ~pull_request+ ~branch+');
+        assert.deepEqual(shown.history.map(({ result }) => result ?? null), [{ outcome: 'done' },
+            null, { branch: run.branch, outcome: 'absent' },
+            { branch: run.branch, outcome: 'deleted' }]);
+        const { groups } = await server.get(`/v1/runs/${runId}/timeline`);
+        assert.match(JSON.stringify(groups),
+            /publishing failed \(branch done, pull request failed: /);
         // The next run of the task has a branch of its own, and no saga.
         git(origin, 'update-ref', '-d', 'refs/pull');
         const task = await server.post(`/v1/tasks/${run.taskId}/retry`);
         await server.untilRun(task.runId, 'completed');
+        const [{ parts }] = await server.dataOf(task.runId, 'agent.pr.created');
+        assert.deepEqual(parts.map(({ part, outcome }) => `${part} ${outcome}`),
+            ['branch done', 'pull_request done', 'recorded done']);
         assert.equal(branches(origin).length, 1);
         assert.deepEqual(await sagasOf(task.runId), []);
     });
@@ -328,12 +336,12 @@ describe('a saga of drover\'s own', { concurrency: 4 }, () => {
         const { id, jobId } = await untilSaga(runId, 'stuck');
         assert.equal(branches(origin).length, 1);
         const { saga: seen } = await server.get(`/v1/dead-letters/${jobId}`);
-        assert.equal(story(seen), 'publish- ~publish-');
+        assert.equal(story(seen), 'branch+ pull_request- ~pull_request-');
         rmdirSync(lock);
         const replay = await server.post('/v1/dead-letters/replay', { ids: [jobId] });
         assert.equal(replay.replayed, 1);
         await untilSaga(runId, 'compensated');
-        assert.equal(story(await saga(id)), 'publish- ~publish+');
+        assert.equal(story(await saga(id)), 'branch+ pull_request- ~pull_request+ ~branch+');
         assert.deepEqual(branches(origin), []);
     });
 });

@@ -87,7 +87,7 @@ describe('remote workers', { concurrency: 6 }, () => {
 
         const table = drover(server, 'workers');
         assert.match(table, new RegExp('^WORKER +STATE +SLOTS +BUSY +QUEUES +LAST HEARTBEAT' +
-            ' +DISK FREE +VERSION +HOST'));
+            ' +DISK FREE +LEASED +VERSION +HOST'));
         assert.match(table, /^a +active +2 +\d +all +\d{4}-/m);
         const { items } = JSON.parse(drover(server, 'workers', '--json'));
         assert.deepEqual(items.map((item) => [item.name, item.state, item.slots]),

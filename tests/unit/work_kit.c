@@ -387,6 +387,8 @@ static void settle_site(struct kit *kit)
         .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
     sandbox_probe(&kit->site.sandbox, &options, &why);
     ck_assert_msg(kit->site.sandbox.kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
+    ck_assert_int_eq(
+        scratch_book_open(kit->work_dir, &(struct port_range){0}, &kit->site.scratch, &why), RC_OK);
 }
 
 void kit_other_run(struct kit *kit)
@@ -443,6 +445,7 @@ void kit_close(struct kit *kit)
     buf_release(&kit->result);
     js_free(kit->payload);
     stop_release(&kit->stop);
+    scratch_book_free(kit->site.scratch);
     ck_assert_int_eq(dir_remove(kit->dir, NULL), RC_OK);
     arena_release(&kit->arena);
 }

@@ -114,6 +114,36 @@ enum rc saga_flow_emit(struct context *ctx, const struct saga_flow *flow, const 
 
 /* ---- moving ---- */
 
+/* Of drover's own: one more job like the one before, for another step of the saga.  What it works
+   on is the run's, and does not depend on the step. */
+static enum rc repeat_job(struct context *ctx, struct saga_flow *flow, const struct job_row *before)
+{
+    const struct saga *life = &flow->row.life;
+    const struct saga_plan_step *step = &flow->plan.steps[life->position];
+    const struct saga_call *call = life->phase == SAGA_STEP ? &step->call : &step->compensation;
+    const struct job_row job = {
+        .id = context_id(ctx),
+        .queue = call->queue,
+        .type = call->type,
+        .workspace_id = before->workspace_id,
+        .run_id = before->run_id,
+        .payload = before->payload,
+        .priority = before->priority,
+        .rank = before->rank,
+        .headers = saga_flow_headers(ctx, flow),
+        .dependency = before->dependency,
+        .saga_id = flow->row.id,
+        .life = {.state = JOB_QUEUED,
+                 .due_us = ctx->now_us,
+                 .attempt_max = before->life.attempt_max},
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
+    };
+    flow->row.job_id = job.id;
+    context_ready(ctx, job.queue);
+    return jobs_insert(ctx->db, &job, ctx->err);
+}
+
 static enum rc make_job(struct context *ctx, struct saga_flow *flow)
 {
     const struct saga *life = &flow->row.life;
@@ -181,7 +211,7 @@ enum rc saga_flow_start(struct context *ctx, struct saga_flow *flow)
 }
 
 enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_event event,
-                       const struct saga_error *error)
+                       const struct saga_end *end)
 {
     struct saga_row *row = &flow->row;
     enum saga_status before = row->life.status;
@@ -193,13 +223,15 @@ enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_ev
     row->updated_us = ctx->now_us;
     if (saga_is_finished(row->life.status))
         row->ended_us = ctx->now_us;
+    bool own = !id_is_none(&row->run_id);
+    assert(!own || !move.starts || end->job != NULL);
     if (move.starts)
-        rc = make_job(ctx, flow);
+        rc = own ? repeat_job(ctx, flow, end->job) : make_job(ctx, flow);
     if (rc == RC_OK && move.starts)
         rc = saga_flow_record(ctx, flow, (int64_t)flow->history_count + 1);
     if (rc == RC_OK)
         rc = sagas_save(ctx->db, row, ctx->err);
     if (rc == RC_OK && row->life.status != before)
-        rc = saga_flow_emit(ctx, flow, status_events[row->life.status], error);
+        rc = saga_flow_emit(ctx, flow, status_events[row->life.status], end->error);
     return rc;
 }

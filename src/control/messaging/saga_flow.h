@@ -10,6 +10,7 @@
 #ifndef CONTROL_MESSAGING_SAGA_FLOW_H
 #define CONTROL_MESSAGING_SAGA_FLOW_H
 #include "control/commit/context.h"
+#include "store/jobs.h"
 #include "store/sagas.h"
 
 struct saga_flow {
@@ -34,8 +35,12 @@ MUST_USE enum rc saga_flow_start(struct context *ctx, struct saga_flow *flow);
 struct saga_error {
     const char *code, *message; /* or NULL */
 };
+struct saga_end {
+    const struct job_row *job;      /* What has ended; NULL: nothing has, it is cancelled. */
+    const struct saga_error *error; /* or NULL */
+};
 MUST_USE enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_event event,
-                                const struct saga_error *error);
+                                const struct saga_end *end);
 
 /* For callers that make the jobs themselves (run/saga_publish.c).  The headers of the job of
    row.life, in the command's arena. */

@@ -63,7 +63,8 @@ enum rc saga_job_settled(struct context *ctx, const struct job_row *job)
         flow.row.error_message = error.message;
     }
     enum saga_event event = saga_event_of(flow.row.life.phase, succeeded);
-    rc = saga_flow_move(ctx, &flow, event, succeeded ? NULL : &error);
+    rc = saga_flow_move(ctx, &flow, event,
+                        &(struct saga_end){.job = job, .error = succeeded ? NULL : &error});
     if (rc == RC_CONFLICT)
         return err_set(ctx->err, RC_CORRUPT, "SAGA_OUT_OF_PLACE",
                        "saga %s is %s and cannot take %s", flow.row.id.text,
@@ -160,7 +161,7 @@ static enum rc stop_going_on(struct context *ctx, struct saga_flow *flow, const 
                        : arena_printf(ctx->arena, "Cancelled by %s", ctx->actor.id)};
     row->error_code = error.code;
     row->error_message = error.message;
-    return saga_flow_move(ctx, flow, SAGA_EV_CANCEL, &error);
+    return saga_flow_move(ctx, flow, SAGA_EV_CANCEL, &(struct saga_end){.error = &error});
 }
 
 /* RC_OK: it runs, or is being undone already. */

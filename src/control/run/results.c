@@ -16,6 +16,7 @@
 #include "control/run/usage.h"
 #include "core/agent/infer.h"
 #include "core/event_types.h"
+#include "core/publish_parts.h"
 #include "store/artifacts.h"
 #include "store/patches.h"
 #include "store/pull_requests.h"
@@ -343,6 +344,18 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
 
 /* ---- publish ---- */
 
+/* What the worker did, and that it is recorded here. */
+static void write_parts(struct jw *jw, const struct js *result)
+{
+    struct publish_parts parts;
+    publish_parts_read(js_get(result, "parts"), &parts);
+    if (parts.count == 0)
+        return;
+    publish_part_end(&parts, PART_RECORDED, PART_DONE, NULL);
+    jw_key(jw, "parts");
+    publish_parts_write(jw, &parts);
+}
+
 /* A repair: the pull request that it continues has a new head. */
 static enum rc update_pr(struct context *ctx, struct flow *flow, const struct js *result)
 {
@@ -367,6 +380,7 @@ static enum rc update_pr(struct context *ctx, struct flow *flow, const struct js
     jw_kstr(&body.jw, "branch", row.branch);
     jw_kstr(&body.jw, "fromHead", before);
     jw_kstr(&body.jw, "headCommit", row.head_commit);
+    write_parts(&body.jw, result);
     return flow_emit(ctx, flow, EV_PR_UPDATED, &body);
 }
 
@@ -416,6 +430,7 @@ enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js
     jw_kstr(&body.jw, "headCommit", row.head_commit);
     jw_kbool(&body.jw, "draft", row.draft);
     jw_kbool(&body.jw, "foreign", remote_has_pr(flow));
+    write_parts(&body.jw, result);
     return flow_emit(ctx, flow, EV_PR_CREATED, &body);
 }
 

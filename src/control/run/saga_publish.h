@@ -1,7 +1,10 @@
 /*
  * saga_publish.h - a publish that did not complete is undone, as a saga.
  *
- *   publish (pushes the branch, opens the pull request)   compensation: unpublish
+ * Its steps are the parts of the publish (core/publish_parts.h) that were reported, up to the
+ * one that failed; its compensations are jobs of the step unpublish, the last part first.  After a
+ * worker that did not report, every part that can be undone counts as done: each compensation asks
+ * the forge what is there.
  *
  * The saga is made when it is needed, not when publishing starts: a run that gets its pull request,
  * as nearly all do, writes nothing for it.  The run's own state machine stays the authority for the

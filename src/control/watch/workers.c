@@ -23,7 +23,8 @@ static bool same_report(const struct worker_row *a, const struct worker_row *b)
            str_same(a->queues, b->queues) && a->slots == b->slots && a->busy == b->busy &&
            a->draining == b->draining && a->lease_us == b->lease_us &&
            a->unpublished_count == b->unpublished_count &&
-           a->unpublished_bytes == b->unpublished_bytes && a->disk_low == b->disk_low;
+           a->unpublished_bytes == b->unpublished_bytes && a->disk_low == b->disk_low &&
+           a->leased_ports == b->leased_ports && a->leased_databases == b->leased_databases;
 }
 
 /* Often enough to detect a lost worker, seldom enough to cost little. */

@@ -53,6 +53,7 @@ MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *o
                                      const char *path);
 MUST_USE enum rc config_decode_setup(struct decoder *decoder, const struct js *object,
                                      const char *path);
+MUST_USE enum rc config_decode_scratch(struct decoder *decoder, const struct js *object);
 void config_add_rules_judge(struct repo_config *config); /* Unless it is there. */
 MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_intake(struct decoder *decoder, const struct js *object);

@@ -9,6 +9,7 @@
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
  *   setup:       config_setup.c
+ *   scratch:     config_scratch.c
  *   train:       config_train.c
  *   pullRequest: config_pr.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
@@ -322,7 +323,7 @@ struct sections {
     const struct js *shepherd;
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
     const struct js *credentials, *plan, *steps, *sequence, *candidates, *intake, *train, *pr;
-    const struct js *webhook, *sync, *setup;
+    const struct js *webhook, *sync, *setup, *scratch;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -354,6 +355,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
     fields_array(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX, &sections->candidates);
     fields_array(&fields, "setup", FIELD_OPTIONAL, CONFIG_SETUPS_MAX, &sections->setup);
+    fields_object(&fields, "scratch", FIELD_OPTIONAL, &sections->scratch);
     fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
     fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
@@ -396,6 +398,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->pr, config_decode_pr},
         {sections->webhook, config_decode_webhook},
         {sections->sync, config_decode_sync},
+        {sections->scratch, config_decode_scratch},
     };
     const struct {
         const struct js *array;

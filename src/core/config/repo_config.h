@@ -4,11 +4,13 @@
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
  * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
- * config_forge.c, config_intake.c, config_pr.c, config_setup.c, config_steps.c, config_train.c.
+ * config_forge.c, config_intake.c, config_pr.c, config_scratch.c, config_setup.c, config_steps.c,
+ * config_train.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
+#include "core/config/scratch_config.h"
 #include "core/pr/intake.h"
 #include "core/pr/shepherd.h"
 #include "core/pr/sync_mode.h"
@@ -211,6 +213,7 @@ struct repo_config {
     size_t candidate_count;
     struct setup_config setup[CONFIG_SETUPS_MAX];
     size_t setup_count;
+    struct scratch_config scratch; /* Ports and databases of its runs. */
     struct verifier_config verify[CONFIG_VERIFIERS_MAX];
     size_t verify_count;
     struct judge_rules rules; /* All `judge: [{rules}]` entries, merged: the strictest wins. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "core/event_types.h"
+#include "core/publish_parts.h"
 #include "core/text/prose.h"
 
 enum {
@@ -360,6 +361,27 @@ static char *describe_pr(const struct description *how, const struct js *data, s
                         *url != '\0' ? ": " : phrase(data, "branch", "from", arena), url);
 }
 
+/* " (branch done, pull request done, ready done)" */
+static char *parts_of(const struct js *data, struct arena *arena)
+{
+    struct publish_parts parts;
+    publish_parts_read(js_get(data, "parts"), &parts);
+    return parts.count == 0 ? arena_strdup(arena, "")
+                            : arena_printf(arena, " (%s)", publish_parts_text(&parts, arena));
+}
+
+static char *describe_published(const struct description *how, const struct js *data,
+                                struct arena *arena)
+{
+    return arena_printf(arena, "%s%s", describe_pr(how, data, arena), parts_of(data, arena));
+}
+
+static char *describe_unpublished(const struct description *how, const struct js *data,
+                                  struct arena *arena)
+{
+    return arena_printf(arena, "%s%s", how->words, parts_of(data, arena));
+}
+
 /* ": detail" of a train's event. */
 static char *train_detail(const struct js *data, struct arena *arena)
 {
@@ -511,11 +533,11 @@ static const struct description tellings[] = {
     {EV_APPROVAL_REJECTED, approval, describe_approval, "rejected", true, false},
     {EV_APPROVAL_EXPIRED, approval, describe_approval, "approval expired", true, false},
     {EV_PR_CREATION_REQUESTED, pull_request, NULL, NULL, false, false},
-    {EV_PR_CREATED, pull_request, describe_pr, "opened", false, false},
-    {EV_PR_CREATION_FAILED, pull_request, describe_plain, "pull request failed", true, false},
+    {EV_PR_CREATED, pull_request, describe_published, "opened", false, false},
+    {EV_PR_CREATION_FAILED, pull_request, describe_unpublished, "publishing failed", true, false},
     {EV_PR_MERGED, pull_request, describe_pr, "merged", false, false},
     {EV_PR_CLOSED, pull_request, describe_pr, "closed", false, false},
-    {EV_PR_UPDATED, pull_request, describe_pr, "updated", false, false},
+    {EV_PR_UPDATED, pull_request, describe_published, "updated", false, false},
     {EV_PR_STATE_CHANGED, pull_request, describe_pr_move, "is", false, false},
     {EV_PR_HEAD_CHANGED, pull_request, describe_pr, "has a new head", false, false},
     {EV_PR_CHECK_FAILED, pull_request, describe_pr_check, "failed", true, false},

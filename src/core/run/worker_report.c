@@ -1,6 +1,7 @@
 #include "core/run/worker_report.h"
 #include "core/event_types.h"
 #include "core/judge_kind.h"
+#include "core/publish_parts.h"
 #include "core/report_shape.h"
 #include "core/step_kind.h"
 #include <stdio.h>
@@ -76,6 +77,10 @@ static const struct report_field judge_started_fields[] = {
 };
 static const struct report_field request_fields[] = {
     {"branch", KIND_LINE, REQUIRED, .max = LINE_MAX_BYTES}};
+static const struct report_field publish_failed_fields[] = {
+    {"branch", KIND_LINE, REQUIRED, .max = LINE_MAX_BYTES},
+    {"parts", KIND_LIST, REQUIRED, .max = PART_COUNT, .shape = &publish_parts_shape},
+};
 static const struct report_field cost_fields[] = {
     {"source", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
     {"name", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
@@ -132,6 +137,7 @@ static const struct event_shape {
     {EV_VERIFICATION_STARTED, REPORT_SHAPE(verification_fields)},
     {EV_JUDGE_STARTED, REPORT_SHAPE(judge_started_fields)},
     {EV_PR_CREATION_REQUESTED, REPORT_SHAPE(request_fields)},
+    {EV_PR_CREATION_FAILED, REPORT_SHAPE(publish_failed_fields)},
     {EV_COST_RECORDED, REPORT_SHAPE(cost_fields)},
     {EV_PLAN_CREATED, REPORT_SHAPE(told_plan_fields)},
     {EV_PLAN_UPDATED, REPORT_SHAPE(told_plan_fields)},
@@ -185,9 +191,10 @@ enum event_kind report_event_kind(const char *type)
 {
     /* Read again from the log, or few. */
     static const char *const milestones[] = {
-        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,   EV_PR_CREATION_REQUESTED,
-        EV_SESSION_STARTED,      EV_SESSION_LOST,    EV_SNAPSHOT_TAKEN,
-        EV_SNAPSHOT_PUBLISHED,   EV_SNAPSHOT_FAILED, EV_MESSAGE_DELIVERED,
+        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,      EV_PR_CREATION_REQUESTED,
+        EV_PR_CREATION_FAILED,   EV_SESSION_STARTED,    EV_SESSION_LOST,
+        EV_SNAPSHOT_TAKEN,       EV_SNAPSHOT_PUBLISHED, EV_SNAPSHOT_FAILED,
+        EV_MESSAGE_DELIVERED,
     };
     for (size_t i = 0; i < COUNT_OF(milestones); i++)
         if (strcmp(milestones[i], type) == 0)

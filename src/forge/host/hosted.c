@@ -299,13 +299,18 @@ static enum rc find_or_create(struct publishing *publishing, struct host_pr *ret
 /* ---- labels and reviewers ---- */
 
 /* What the forge refuses for good is a remark: the pull request is there. */
-static enum rc remark(enum rc rc, const char *what, struct arena *arena, const char **warning,
-                      struct err *err)
+static enum rc remark(const struct publishing *publishing, enum publish_part part, enum rc rc,
+                      const char **warning, struct err *err)
 {
+    struct arena *arena = publishing->remote.arena;
+    const char *what = publish_part_names[part];
+    if (rc == RC_OK)
+        publish_part_end(publishing->change->parts, part, PART_DONE, NULL);
     if (rc != RC_NOT_FOUND && rc != RC_CONFLICT && rc != RC_INVALID && rc != RC_DENIED)
         return rc;
     *warning = arena_printf(arena, "%s%s%s: %s", *warning != NULL ? *warning : "",
                             *warning != NULL ? "; " : "", what, err->text);
+    publish_part_end(publishing->change->parts, part, PART_REFUSED, arena_strdup(arena, err->text));
     err_clear(err);
     return RC_OK;
 }
@@ -315,14 +320,14 @@ static enum rc add_labels(const struct publishing *publishing, const struct pr_r
 {
     const struct forge_ops *forge = publishing->forge;
     const struct forge_change *change = publishing->change;
-    struct arena *arena = publishing->remote.arena;
     if (is_repair(change) || change->labels == NULL || change->labels[0] == NULL ||
         (forge->can & CAN_LABEL) == 0)
         return RC_OK;
+    publish_part_begin(change->parts, PART_LABELS);
     enum rc rc = fault_point("publish.label", err);
     if (rc == RC_OK)
         rc = forge->prs->label(publishing->call, ref, change->labels, err);
-    return remark(rc, "labels", arena, warning, err);
+    return remark(publishing, PART_LABELS, rc, warning, err);
 }
 
 static enum rc add_reviewers(const struct publishing *publishing, const struct pr_ref *ref,
@@ -330,14 +335,14 @@ static enum rc add_reviewers(const struct publishing *publishing, const struct p
 {
     const struct forge_ops *forge = publishing->forge;
     const struct forge_change *change = publishing->change;
-    struct arena *arena = publishing->remote.arena;
     if (is_repair(change) || change->reviewers == NULL || change->reviewers[0] == NULL ||
         (forge->can & CAN_REQUEST_REVIEW) == 0)
         return RC_OK;
+    publish_part_begin(change->parts, PART_REVIEWERS);
     enum rc rc = fault_point("publish.reviewers", err);
     if (rc == RC_OK)
         rc = forge->prs->request_review(publishing->call, ref, change->reviewers, err);
-    return remark(rc, "reviewers", arena, warning, err);
+    return remark(publishing, PART_REVIEWERS, rc, warning, err);
 }
 
 /* ---- open ---- */
@@ -346,8 +351,14 @@ static enum rc open_once(struct publishing *publishing, struct host_pr *ret_pr, 
                          struct err *err)
 {
     publishing->again = false;
-    enum rc rc = bring_branch(publishing, err);
-    return rc == RC_OK ? find_or_create(publishing, ret_pr, ret_found, err) : rc;
+    struct publish_parts *parts = publishing->change->parts;
+    enum rc rc = publish_part_try(parts, PART_BRANCH, bring_branch(publishing, err));
+    if (rc == RC_OK)
+        rc = publish_part_try(parts, PART_PULL_REQUEST,
+                              find_or_create(publishing, ret_pr, ret_found, err));
+    if (rc == RC_OK && *ret_found)
+        publish_part_end(parts, PART_PULL_REQUEST, PART_FOUND, NULL);
+    return rc;
 }
 
 enum rc hosted_open_pr(const struct forge_ops *forge, struct forge_call *call,

@@ -47,7 +47,8 @@ static enum rc withdraw_once(struct withdrawing *withdrawing, struct err *err)
     if (withdrawing->there &&
         remote_look(remote, names[AT_BRANCH], &commit, &withdrawing->unseen) != RC_OK)
         commit.run_id = NULL; /* The fence moves all the same. */
-    withdrawing->own = withdrawing->there && text_same(commit.hash, at[AT_BRANCH]) &&
+    withdrawing->own = withdrawing->there && !withdrawal->keep_branch &&
+                       text_same(commit.hash, at[AT_BRANCH]) &&
                        text_same(commit.run_id, withdrawal->run_id);
     withdrawing->fence = (struct fence){.moved = false};
     text_copy(withdrawing->fence.old, sizeof withdrawing->fence.old, at[AT_FENCE]);

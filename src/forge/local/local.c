@@ -194,13 +194,16 @@ static enum rc find_or_create(struct publishing *publishing, struct err *err)
 
 static enum rc publish_once(struct publishing *publishing, struct err *err)
 {
+    struct publish_parts *parts = publishing->change->parts;
     publishing->again = false;
-    enum rc rc = bring_branch(publishing, err);
+    enum rc rc = publish_part_try(parts, PART_BRANCH, bring_branch(publishing, err));
     if (rc == RC_OK)
         rc = may_go_on(&publishing->change->holder, err);
     if (rc == RC_OK)
         rc = fault_point("publish.number", err);
-    return rc == RC_OK ? find_or_create(publishing, err) : rc;
+    if (rc == RC_OK)
+        rc = publish_part_try(parts, PART_PULL_REQUEST, find_or_create(publishing, err));
+    return rc;
 }
 
 /* A repair: the pull request is there. */
@@ -213,7 +216,8 @@ static enum rc update_pr(const struct forge_ops *forge, struct forge_call *call,
         .head = head,
         .from = change->head != NULL ? change->head : change->base_commit,
     };
-    enum rc rc = branch_move(call, forge, &move, err);
+    enum rc rc =
+        publish_part_try(change->parts, PART_BRANCH, branch_move(call, forge, &move, err));
     if (rc != RC_OK)
         return rc;
     struct forge_pr pr = {.number = change->number,
@@ -379,7 +383,7 @@ static enum rc withdraw_once(struct withdrawing *withdrawing, struct err *err)
     struct standing *now = &withdrawing->standing;
     withdrawing->own = false;
     enum rc rc = standing_read(origin, &query, now, err);
-    if (rc == RC_OK && now->branch[0])
+    if (rc == RC_OK && now->branch[0] && !withdrawal->keep_branch)
         rc = may_delete(origin, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
                         withdrawal->run_id, &withdrawing->own, err);
     if (rc == RC_OK)

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/publish_parts.h"
 #include "forge/git/fence.h"
 #include "forge/git/git.h"
 #include "forge/port/call.h"
@@ -57,6 +58,7 @@ struct forge_change {
     const char *head, *merged;
     const char *const *labels;    /* NULL-terminated, or NULL. */
     const char *const *reviewers; /* The same. */
+    struct publish_parts *parts;  /* How far it came, also when it fails; or NULL. */
 };
 
 struct forge_pr {
@@ -74,12 +76,14 @@ struct forge_withdrawal {
     const char *url;
     const char *run_id;
     const char *branch;
+    bool keep_branch; /* Only the pull request is withdrawn; the fence moves as well. */
 };
 
 enum forge_branch {
     BRANCH_ABSENT, /* It was never pushed, or is gone already. */
     BRANCH_DELETED,
-    BRANCH_FOREIGN, /* Its last commit is not the run's, or it is checked out: kept. */
+    BRANCH_FOREIGN, /* Its last commit is not the run's, or it is checked out: kept.  Also with
+                       keep_branch. */
 };
 
 struct forge_withdrawn {

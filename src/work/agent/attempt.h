@@ -26,6 +26,7 @@
 #include "work/agent/adapter.h"
 #include "work/agent/compute.h"
 #include "work/agent/rollout.h"
+#include "work/agent/scratch.h"
 #include "work/job/childenv.h"
 #include "work/job/progress.h"
 #include "work/job/step.h"
@@ -49,6 +50,7 @@ struct attempt {
     const char *socket; /* The server's, for an agent without a network; NULL: there is none. */
     char token[ATTEMPT_TOKEN_BYTES];
     struct childenv env;
+    struct scratch scratch;
     struct progress progress;
     struct transcript transcript;
     struct rollout rollout;            /* What Codex notes of its requests. */

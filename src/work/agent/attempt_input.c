@@ -299,8 +299,12 @@ static enum rc make_env(struct attempt *attempt, struct err *err)
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
     const char *path = sandbox_path(&step->site->sandbox, arena);
+    enum rc rc = scratch_open(step, SCRATCH_AGENT, &attempt->scratch, err);
+    if (rc != RC_OK)
+        return rc;
     childenv_init(env, step, attempt->home);
-    enum rc rc = account_env_set(&step->input.account, arena, env, err);
+    scratch_set(&attempt->scratch, arena, env);
+    rc = account_env_set(&step->input.account, arena, env, err);
     if (rc != RC_OK)
         return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
     if (path != NULL)

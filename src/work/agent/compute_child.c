@@ -139,6 +139,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
                    .interrupt = on_interrupt},
     };
     compute_grant(&spec, &config->agent, step->input.run_id.text);
+    scratch_show(&attempt->scratch, &spec);
     if (attempt->converses)
         spec.input = (struct compute_input){&attempt->transcript.input,
                                             &attempt->transcript.input_over};

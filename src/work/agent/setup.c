@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "work/agent/compute_process.h"
+#include "work/agent/scratch.h"
 #include "work/agent/setup_key.h"
 #include "work/job/childenv.h"
 #include "work/job/retry.h"
@@ -77,7 +78,12 @@ static enum rc run_command(struct making *making, struct err *err)
 {
     struct step *step = making->setup->step;
     struct childenv *env = arena_alloc(step->arena, sizeof *env);
+    struct scratch scratch;
+    enum rc rc = scratch_open(step, SCRATCH_SETUP, &scratch, err);
+    if (rc != RC_OK)
+        return rc;
     childenv_init(env, step, making->home);
+    scratch_set(&scratch, step->arena, env);
     const char *const argv[] = {"/bin/sh", "-c", making->config->command, NULL};
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
@@ -92,8 +98,9 @@ static enum rc run_command(struct making *making, struct err *err)
         .stop = step->stop,
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
+    scratch_show(&scratch, &spec);
     struct compute_result ended;
-    enum rc rc = compute_run(&spec, &ended, err);
+    rc = compute_run(&spec, &ended, err);
     if (rc != RC_OK)
         return step_fail(
             step, rc, err,

@@ -5,7 +5,7 @@
 #define WORK_JOB_CHILDENV_H
 #include "work/job/step.h"
 
-enum { CHILDENV_MAX = CONFIG_ENV_ALL_MAX + ACCOUNT_ENV_MAX + 32 };
+enum { CHILDENV_MAX = CONFIG_ENV_ALL_MAX + ACCOUNT_ENV_MAX + SCRATCH_ENV_ALL_MAX + 32 };
 
 struct childenv {
     const char *entries[CHILDENV_MAX]; /* NAME=value, NULL-terminated */

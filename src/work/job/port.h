@@ -128,6 +128,7 @@ struct port_worker {
     int64_t unpublished_count, unpublished_bytes; /* Kept there for people: retention.h. */
     int64_t disk_free;                            /* disk.h; -1: not known. */
     bool disk_low;
+    int64_t leased_ports, leased_databases; /* scratch_book.h */
 };
 
 struct port {

@@ -647,6 +647,8 @@ enum rc port_http_hello(struct port_http *http, const struct port_worker *worker
     if (worker->disk_free >= 0)
         jw_kint(&exchange.jw, "diskFree", worker->disk_free);
     jw_kbool(&exchange.jw, "diskLow", worker->disk_low);
+    jw_kint(&exchange.jw, "leasedPorts", worker->leased_ports);
+    jw_kint(&exchange.jw, "leasedDatabases", worker->leased_databases);
     const struct http_call how = {.path = "/v1/workers", .timeout_ms = BEAT_MS};
     enum rc rc = exchange_send(&exchange, &http->port, &how, err);
     if (rc != RC_OK)

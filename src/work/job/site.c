@@ -43,6 +43,7 @@ void site_dirs_release(struct site_dirs *dirs)
     mem_free(dirs->work);
     mem_free(dirs->data);
     hidden_free(dirs->hidden);
+    scratch_book_free(dirs->scratch);
     *dirs = (struct site_dirs){0};
 }
 

@@ -12,6 +12,7 @@
  *     work_dir/setup/<key>/         outputs of setup commands, for later trees (setup_store.h)
  *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
  *     work_dir/agents/<agent id>/   of agents that were launched (steps/launch.c)
+ *     work_dir/scratch/             ports and databases that are leased (scratch_book.h)
  *     work_dir/kept/<run id>        trees with work that could not be saved elsewhere
  */
 #ifndef WORK_JOB_STEP_H
@@ -28,6 +29,7 @@
 #include "forge/git/git.h"
 #include "forge/port/forge.h"
 #include "work/job/port.h"
+#include "work/job/scratch_book.h"
 #include "work/job/slots.h"
 #include "work/job/steer.h"
 #include "work/job/stop.h"
@@ -63,6 +65,7 @@ struct step_input {
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
     const char *plan_sha256;
     const char *step;          /* Its name in the blueprint. */
+    const char *saga_step;     /* Of a saga: the step that this job is for; or NULL. */
     const struct js *previous; /* Results of the last custom steps: an array, or NULL. */
     const char *session_id;    /* Of a remote agent: stored before any worker can start it. */
     int64_t session_begun_us;  /* Wall clock: known to have begun; 0: not known. */
@@ -97,6 +100,7 @@ struct step_site {
     const char *server_url;
     const char *server_socket; /* or NULL */
     struct sandbox sandbox;
+    struct scratch_book *scratch; /* Leased ports and databases. */
 };
 
 struct step {
@@ -119,6 +123,7 @@ struct step {
     const char *token;           /* For the repository (repo_step.h); NULL: none was asked for. */
     const struct git_renewal *renewal; /* The same: another one, should the forge refuse it. */
     struct step_forge *forge;          /* repo_step.c's; NULL: no forge was called. */
+    bool holds_scratch; /* Its job has leased ports or databases (agent/scratch.h). */
 };
 
 /* What the worker does for a step: one of the functions at the end.  NULL: workers of drover do not

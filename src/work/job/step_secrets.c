@@ -60,6 +60,10 @@ void repo_secrets(const struct repo_config *config, struct arena *arena, struct 
     add_variable(secrets, config->reviewer_credential);
     add_variable(secrets, config->agent_credential);
     add_variable(secrets, config->agent.remote.credential);
+    for (size_t i = 0; i < config->scratch.database_count; i++) {
+        for (size_t at = 0; config->scratch.databases[i].env[at] != NULL; at++)
+            add_variable(secrets, config->scratch.databases[i].env[at]);
+    }
     for (size_t i = 0; i < config->judge_count; i++)
         add_variable(secrets, config->judges[i].model.credential);
 }

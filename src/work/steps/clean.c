@@ -4,11 +4,13 @@
  * The work of a run that completed is published: its snapshots are earlier states of it, and are
  * dropped once the origin has shown its pull request, or the server its patch.  Of any other run
  * the last state of the tree is saved in a snapshot before the tree is removed, and that one is
- * pushed to the origin where possible.  A remote session that may still run is stopped.
+ * pushed to the origin where possible.  A remote session that may still run is stopped, and what
+ * the run has leased here (ports, databases) is given back.
  */
 #include "base/fd.h"
 #include "base/log.h"
 #include "work/agent/compute_remote.h"
+#include "work/agent/scratch.h"
 #include "work/tree/publication.h"
 #include "work/tree/rescue.h"
 #include "work/tree/worktree.h"
@@ -87,6 +89,8 @@ enum rc step_clean(struct step *step, struct err *err)
         rc = dir_remove(step->run_dir, err);
     if (rc == RC_OK)
         rc = stop_session(step, err);
+    if (rc == RC_OK)
+        rc = scratch_release(step, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);

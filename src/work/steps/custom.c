@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "net/http_client.h"
 #include "work/agent/compute_process.h"
+#include "work/agent/scratch.h"
 #include "work/job/childenv.h"
 #include "work/job/retry.h"
 #include "work/job/step.h"
@@ -230,11 +231,15 @@ static enum rc keep_log(struct custom *custom, struct err *err)
 static enum rc run_command(struct custom *custom, struct err *err)
 {
     struct step *step = custom->step;
+    struct scratch scratch;
     enum rc rc = make_place(custom, err);
+    if (rc == RC_OK)
+        rc = scratch_open(step, SCRATCH_CUSTOM, &scratch, err);
     if (rc != RC_OK)
         return rc;
     struct childenv *env = arena_alloc(step->arena, sizeof *env);
     childenv_init_bare(env, step, custom->home);
+    scratch_set(&scratch, step->arena, env);
     childenv_set(env, step->arena, "DROVER_STEP", custom->config->name);
     childenv_set(env, step->arena, "DROVER_STEP_INPUT", custom->input_path);
     childenv_set(env, step->arena, "DROVER_RESULT", custom->record_path);
@@ -255,6 +260,7 @@ static enum rc run_command(struct custom *custom, struct err *err)
         .stop = step->stop,
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
+    scratch_show(&scratch, &spec);
     struct compute_result ended;
     rc = compute_run(&spec, &ended, err);
     if (rc != RC_OK)

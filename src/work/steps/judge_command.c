@@ -16,6 +16,7 @@
 #include "core/run/feedback.h"
 #include "core/run/judge_answer.h"
 #include "work/agent/compute_process.h"
+#include "work/agent/scratch.h"
 #include "work/job/childenv.h"
 #include "work/job/step_secrets.h"
 #include "work/steps/judging.h"
@@ -125,7 +126,12 @@ static enum rc run_judge(struct hearing *hearing, struct err *err)
     struct step *step = hearing->judging->step;
     struct arena *arena = step->arena;
     const struct judge_config *judge = hearing->opinion->judge;
+    struct scratch scratch;
+    enum rc rc = scratch_open(step, SCRATCH_JUDGE, &scratch, err);
+    if (rc != RC_OK)
+        return rc;
     childenv_init(&hearing->env, step, hearing->home);
+    scratch_set(&scratch, arena, &hearing->env);
     childenv_set(&hearing->env, arena, "DROVER_JUDGE_INPUT", hearing->input);
     childenv_set(&hearing->env, arena, "DROVER_RESULT", hearing->result);
     childenv_set(&hearing->env, arena, "DROVER_ATTEMPT",
@@ -149,6 +155,7 @@ static enum rc run_judge(struct hearing *hearing, struct err *err)
         .reader = {.ctx = hearing, .line = on_line},
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
+    scratch_show(&scratch, &spec);
     return compute_run(&spec, &hearing->ended, err);
 }
 

@@ -8,12 +8,14 @@
  *
  * Everything that the commit is made of comes from the payload and from artifacts, so that a
  * second try, after a crash at any point, makes the same commit and finds the same pull request;
- * each of the later parts finds what it has done itself.
+ * each of the later parts finds what it has done itself.  Which parts were done goes with the
+ * result, or with the event of the failure (core/publish_parts.h).
  */
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/event_types.h"
+#include "core/text/prose.h"
 #include "core/text/redact.h"
 #include "forge/forges.h"
 #include "forge/port/checks.h"
@@ -22,6 +24,8 @@
 #include "work/job/step_secrets.h"
 #include "work/steps/pr_text.h"
 #include "work/tree/worktree.h"
+
+enum { PART_DETAIL_MAX = 200 };
 
 struct publishing {
     struct step *step;
@@ -32,6 +36,7 @@ struct publishing {
     struct js *certificate; /* NULL: nothing was verified. */
     struct forge_change change;
     struct forge_pr pr;
+    struct publish_parts parts;
     bool stays_draft;
 };
 
@@ -120,6 +125,7 @@ static struct forge_change change_of(struct publishing *publishing)
         .merged = input->pr.merge_with,
         .labels = input->config.pr.labels,
         .reviewers = input->config.pr.reviewers,
+        .parts = &publishing->parts,
         .holder = step_holder(step),
     };
 }
@@ -162,16 +168,22 @@ static void report_request(struct step *step)
 /* ---- what follows ---- */
 
 /* The pull request is there: what the forge will never accept beside it is a remark. */
-static enum rc remark(struct publishing *publishing, enum rc rc, const char *what, struct err *err)
+static enum rc remark(struct publishing *publishing, enum publish_part part, enum rc rc,
+                      struct err *err)
 {
+    static const char *const what[] = {
+        [PART_CERTIFICATE] = "the certificate as a check", [PART_APPROVAL] = "the approval"};
     struct step *step = publishing->step;
+    if (rc == RC_OK)
+        publish_part_end(&publishing->parts, part, PART_DONE, NULL);
     if (rc != RC_NOT_FOUND && rc != RC_CONFLICT && rc != RC_INVALID && rc != RC_DENIED &&
         rc != RC_UNAUTHORIZED)
         return rc;
     const char *before = publishing->pr.warning;
+    const char *why = redact_dup(step_secrets(step), err->text, step->arena);
     publishing->pr.warning = arena_printf(step->arena, "%s%s%s: %s", before != NULL ? before : "",
-                                          before != NULL ? "; " : "", what,
-                                          redact_dup(step_secrets(step), err->text, step->arena));
+                                          before != NULL ? "; " : "", what[part], why);
+    publish_part_end(&publishing->parts, part, PART_REFUSED, why);
     err_clear(err);
     return RC_OK;
 }
@@ -200,10 +212,11 @@ static enum rc put_check(struct publishing *publishing, struct err *err)
         .summary = redact_dup(step_secrets(step), pr_certificate_text(&facts, step->arena),
                               step->arena),
     };
+    publish_part_begin(&publishing->parts, PART_CERTIFICATE);
     enum rc rc = fault_point("publish.check", err);
     if (rc == RC_OK)
         rc = forge->checks->put(&publishing->call, step->input.config.url, &check, err);
-    return remark(publishing, rc, "the certificate as a check", err);
+    return remark(publishing, PART_CERTIFICATE, rc, err);
 }
 
 static struct pr_ref ref_of(const struct publishing *publishing)
@@ -218,8 +231,13 @@ static enum rc make_ready(struct publishing *publishing, struct err *err)
     const struct pr_ref ref = ref_of(publishing);
     if (publishing->stays_draft || publishing->change.number > 0 || (forge->can & CAN_DRAFT) == 0)
         return RC_OK; /* Of a repair its shepherd decides. */
+    publish_part_begin(&publishing->parts, PART_READY);
     enum rc rc = fault_point("publish.ready", err);
-    return rc == RC_OK ? forge->prs->mark_ready(&publishing->call, &ref, err) : rc;
+    if (rc == RC_OK)
+        rc = forge->prs->mark_ready(&publishing->call, &ref, err);
+    if (rc == RC_OK)
+        publish_part_end(&publishing->parts, PART_READY, PART_DONE, NULL);
+    return rc;
 }
 
 /* As the second identity, which did not write it, at the head that was verified. */
@@ -240,12 +258,13 @@ static enum rc approve(struct publishing *publishing, struct err *err)
         .approve = true,
     };
     CLEANUP(forge_call_release) struct forge_call call = {.gate = NULL};
+    publish_part_begin(&publishing->parts, PART_APPROVAL);
     enum rc rc = step_forge_open(step, ACCESS_REVIEW, &call, &forge, err);
     if (rc == RC_OK)
         rc = fault_point("publish.approve", err);
     if (rc == RC_OK)
         rc = forge->prs->review(&call, &ref, &words, err);
-    return remark(publishing, rc, "the approval", err);
+    return remark(publishing, PART_APPROVAL, rc, err);
 }
 
 /* ---- the step ---- */
@@ -267,6 +286,38 @@ static enum rc open_pr(struct publishing *publishing, struct err *err)
     return rc == RC_OK ? approve(publishing, err) : rc;
 }
 
+/* Details quote the forge: short, and without secrets. */
+static void write_parts(struct jw *jw, const struct publishing *publishing)
+{
+    struct step *step = publishing->step;
+    struct publish_parts parts = publishing->parts;
+    for (size_t i = 0; i < parts.count; i++) {
+        const char *detail = parts.items[i].detail;
+        if (detail != NULL)
+            parts.items[i].detail = prose_line(
+                step->arena, redact_dup(step_secrets(step), detail, step->arena), PART_DETAIL_MAX);
+    }
+    jw_key(jw, "parts");
+    publish_parts_write(jw, &parts);
+}
+
+/* Not of a step that is stopped: its run ends, and what it left is looked up at the forge. */
+static void report_failure(struct publishing *publishing, enum rc rc, const struct err *err)
+{
+    struct step *step = publishing->step;
+    if (rc == RC_STALE || rc == RC_CANCELLED || rc == RC_LIMIT)
+        return;
+    publish_parts_fail(&publishing->parts, err->text);
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, STEP_RESULT_MAX / 2);
+    struct jw jw = jw_to(&data);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "branch", step->input.branch);
+    write_parts(&jw, publishing);
+    jw_end(&jw, '}');
+    step_last_word(step, EV_PR_CREATION_FAILED, buf_str(&data));
+}
+
 static void write_result(const struct publishing *publishing)
 {
     const struct step *step = publishing->step;
@@ -280,6 +331,7 @@ static void write_result(const struct publishing *publishing)
     jw_kbool(&jw, "draft", publishing->stays_draft);
     if (pr->warning != NULL)
         step_write_text(&jw, "warning", pr->warning, STEP_MESSAGE_MAX);
+    write_parts(&jw, publishing);
     jw_end(&jw, '}');
     if (pr->warning != NULL)
         LOG(LOG_WARN, "the forge did not accept all that belongs to a pull request",
@@ -298,8 +350,10 @@ enum rc step_publish(struct step *step, struct err *err)
     if (rc != RC_OK)
         return rc;
     rc = open_pr(&publishing, err);
-    if (rc != RC_OK)
+    if (rc != RC_OK) {
+        report_failure(&publishing, rc, err);
         return fail_publish(step, rc, err);
+    }
     write_result(&publishing);
     return RC_OK;
 }

@@ -1,8 +1,14 @@
 /*
- * unpublish.c - undoes what a publish may have left behind: the run's branch on the forge, unless
- * its last commit is not the run's, and a pull request that was never recorded.  It moves the fence
- * of the run in any case, so that a publish that is still under way is refused.
+ * unpublish.c - undoes one part of a publish, as its saga asks (core/publish_parts.h):
+ *
+ *   pull_request   closes the one that was opened and never recorded
+ *   branch         deletes the run's branch, unless its last commit is not the run's, and closes
+ *                  what was opened from it meanwhile; also where the saga names no part
+ *
+ * Each asks the forge what is there and moves the fence of the run in any case, so that a publish
+ * that is still under way is refused.
  */
+#include "core/publish_parts.h"
 #include "forge/port/forge.h"
 #include "work/job/repo_step.h"
 
@@ -24,6 +30,7 @@ enum rc step_unpublish(struct step *step, struct err *err)
         .url = input->config.url,
         .run_id = input->run_id.text,
         .branch = input->branch,
+        .keep_branch = text_same(input->saga_step, publish_part_names[PART_PULL_REQUEST]),
         .holder = step_holder(step),
     };
     struct forge_withdrawn withdrawn = {.branch = BRANCH_ABSENT};
@@ -33,7 +40,10 @@ enum rc step_unpublish(struct step *step, struct err *err)
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "branch", input->branch);
-    jw_kstr(&jw, "outcome", outcomes[withdrawn.branch]);
+    if (withdrawal.keep_branch)
+        jw_kstr(&jw, "outcome", withdrawn.pr_number > 0 ? "closed" : "absent");
+    else
+        jw_kstr(&jw, "outcome", outcomes[withdrawn.branch]);
     if (withdrawn.pr_number > 0)
         jw_kint(&jw, "closedPullRequest", withdrawn.pr_number);
     jw_end(&jw, '}');

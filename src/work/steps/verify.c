@@ -28,6 +28,7 @@
 #include "core/event_types.h"
 #include "core/run/feedback.h"
 #include "work/agent/compute_process.h"
+#include "work/agent/scratch.h"
 #include "work/agent/setup.h"
 #include "work/job/childenv.h"
 #include "work/job/step.h"
@@ -69,6 +70,7 @@ struct bench {
     struct stored stored[STORED_MAX]; /* Each path once. */
     size_t stored_count;
     struct setup setup;
+    struct scratch scratch; /* Of all checks together. */
     struct verification found;
 };
 
@@ -363,6 +365,7 @@ static void run_trial(struct trial *trial)
         .stop = step->stop,
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
+    scratch_show(&trial->bench->scratch, &spec);
     trial->rc = compute_run(&spec, &trial->ended, &trial->err);
 }
 
@@ -465,6 +468,7 @@ static enum rc prepare_trial(struct bench *bench, const struct verifier_config *
     *trial->check = (struct check){
         .name = verifier->name, .command = verifier->command, .optional = verifier->optional};
     childenv_init(&trial->env, bench->step, trial->home);
+    scratch_set(&bench->scratch, arena, &trial->env);
     enum rc rc = RC_OK;
     if (apart || !bench->fresh)
         rc = fill(bench, trial->tree, trial->home, err);
@@ -520,6 +524,8 @@ static enum rc run_checks(struct bench *bench, struct err *err)
         note_no_setup(bench, err);
         return RC_OK;
     }
+    if (rc == RC_OK && config->verify_count > 0)
+        rc = scratch_open(bench->step, SCRATCH_VERIFY, &bench->scratch, err);
     (void)step_secrets(bench->step); /* Threads only read it. */
     for (size_t at = 0, size; rc == RC_OK && at < config->verify_count; at += size) {
         size = group_size(&config->verify[at], config->verify_count - at);
@@ -542,6 +548,7 @@ enum rc verification_run(struct step *step, const char *name, struct verificatio
     if (rc == RC_OK)
         *ret_found = bench->found;
     setup_release(&bench->setup);
+    scratch_close(step);             /* Another verification of this job gets its own. */
     worktree_drop(step, bench->dir); /* The next try makes its own. */
     buf_release(&bench->patch);
     return rc;

@@ -82,6 +82,8 @@ static void clear_setups(const struct housekeeping *housekeeping)
 
 void housekeeping_round(const struct housekeeping *housekeeping)
 {
+    if (housekeeping->leftovers != NULL)
+        housekeeping->leftovers(housekeeping);
     clear_runs(housekeeping);
     const struct retention retention = retention_of(housekeeping);
     if (housekeeping->keep_days > 0)

@@ -3,7 +3,8 @@
  * counts what is unpublished.
  *
  * It removes directories of runs that other workers have finished (sweep.h), and snapshots that the
- * origin has had for keep_days (retention.h), and packs mirrors anew (repack.h).  What is not
+ * origin has had for keep_days (retention.h), what a killed process has leased, and packs mirrors
+ * anew (repack.h).  What is not
  * published stays, and its number and size are reported to the server.
  */
 #ifndef WORK_TREE_HOUSEKEEPING_H
@@ -22,6 +23,8 @@ struct housekeeping {
     void (*leave)(void *ctx);
     /* What is unpublished has changed; may be NULL. */
     void (*report)(void *ctx, const struct retention_total *unpublished);
+    /* Drops ports and databases that are left over (agent/scratch.h); may be NULL. */
+    void (*leftovers)(const struct housekeeping *housekeeping);
     void *ctx;
 };
 

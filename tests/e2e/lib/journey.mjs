@@ -1,17 +1,19 @@
 // journey.mjs - the whole way of an issue on GitHub, as a test walks it: labelled, worked on,
-// opened as a draft, red, classified, repaired, green, reviewed, mended, overtaken, brought onto
-// the new base, merged by the train, closed.
+// opened as a draft, red, classified, repaired, green, reviewed, mended, overtaken by a base that
+// conflicts, resolved by an agent, merged by the train, closed.
 import assert from 'node:assert/strict';
 import { CIS } from '../../hub/hub.mjs';
 import { FILES } from './git.mjs';
 import { BOT, onboard } from './github.mjs';
 import { until } from './wait.mjs';
 
-// Does what it is asked for, and no more: CI wants a note, and the reviewer a reason in it.
-const AGENT = `echo 42 >answer.txt
+// Does what it is asked for, and no more: CI wants a note, and the reviewer a reason in it.  It
+// says whether it found the marks of a conflict.
+const AGENT = `if grep -q '^<<<<<<<' answer.txt; then resolved=', a conflict is resolved'; fi
+echo 42 >answer.txt
 if grep -q 'note.txt is missing' "$DROVER_PROMPT"; then echo 'It is 42.' >note.txt; fi
 if grep -q 'Say why' "$DROVER_PROMPT"; then echo 'It is 42, because of the question.' >note.txt; fi
-printf '{"status":"success","summary":"the answer is 42"}' >"$DROVER_RESULT"
+printf '{"status":"success","summary":"the answer is 42%s"}' "$resolved" >"$DROVER_RESULT"
 `;
 
 const CI = CIS.of(({ read }) => {
@@ -85,6 +87,29 @@ export async function journey(all, between = async () => {}) {
 export async function shepherdOf({ server }) {
     const [found] = await server.pullRequests('acme/billing');
     return found && (await server.get(`/v1/pull-requests/${found.id}`)).shepherd;
+}
+
+// What drover has noted: why CI was red, what each repair was for, and that the rebase onto the
+// base that had moved met a conflict, which an agent resolved in the tree with its marks.
+export async function assertStory({ server }) {
+    const [{ runId }] = await server.pullRequests('acme/billing');
+    const of = (type) => server.dataOf(runId, type);
+    const reds = (await of('agent.pr.check.failed')).filter(({ check }) => check === 'build');
+    assert.ok(reds.length >= 1);
+    for (const { cause, line } of reds) {
+        assert.equal(cause, 'patch');
+        assert.match(line, /note.txt is missing/);
+    }
+    assert.equal(new Set(reds.map(({ fingerprint }) => fingerprint)).size, 1);
+    const repairs = await of('agent.pr.repair.started');
+    assert.deepEqual(repairs.map(({ cause }) => cause), ['checks', 'review', 'conflict']);
+    const rebases = (await of('agent.pr.rebased')).filter(({ mode }) => mode === 'rebase');
+    assert.ok(rebases.some(({ outcome }) => outcome === 'conflict'), JSON.stringify(rebases));
+    const [patch] = await server.dataOf(repairs[2].repairRunId, 'agent.patch.created');
+    assert.match(patch.summary, /a conflict is resolved/);
+    const states = (await of('agent.pr.state.changed')).map(({ toState }) => toState);
+    for (const state of ['failing', 'changes_requested', 'conflicting', 'merging'])
+        assert.ok(states.includes(state), `${state} in ${states}`);
 }
 
 // One of each, whatever happened on the way.

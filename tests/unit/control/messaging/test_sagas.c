@@ -421,6 +421,99 @@ static size_t sagas_of_run(const struct id *run_id, struct id *ret_id)
     return count;
 }
 
+/* Where an attempt of a publish failed. */
+#define REPORT_FAILED(parts) \
+    "[{\"type\":\"agent.pr.creation.failed\",\"data\":{\"branch\":\"b\",\"parts\":[" parts "]}}]"
+#define PART(name, outcome) "{\"part\":\"" name "\",\"outcome\":\"" outcome "\",\"detail\":\"why\"}"
+
+static const char *header_of(const struct job_row *job, const char *key)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    ck_assert_int_eq(js_parse(job->headers.at, job->headers.len, &tree, NULL), RC_OK);
+    return arena_strdup(&lab.arena, js_get_str(tree, key, ""));
+}
+
+START_TEST(the_parts_of_a_publish_are_undone_in_reverse_order)
+{
+    struct id run_id = walk_to_publish(), id;
+    struct job_row publish = lab_take(&lab, "publish");
+    ck_assert(lab_progress(
+                  &lab, &publish,
+                  REPORT_FAILED(PART("branch", "done") "," PART("pull_request", "found") "," PART(
+                      "labels", "refused") "," PART("ready", "failed")))
+                  .ok);
+    ck_assert_int_eq(lab_fail(&lab, &publish, "publish_failed", false).state, JOB_DEAD_LETTER);
+    ck_assert_uint_eq(sagas_of_run(&run_id, &id), 1);
+    expect_history(&id, "branch+ pull_request+ labels+ ready- ~pull_request?");
+    struct job_row undo = lab_take(&lab, "unpublish");
+    ck_assert_str_eq(header_of(&undo, "step"), "pull_request");
+    ck_assert_str_eq(header_of(&undo, "phase"), "compensation");
+    lab_finish(&lab, &undo, "{\"outcome\":\"closed\",\"closedPullRequest\":7}");
+    lab_check(&lab);
+    struct job_row second = lab_take(&lab, "unpublish");
+    ck_assert_str_eq(header_of(&second, "step"), "branch");
+    ck_assert(id_same(&second.run_id, &run_id));
+    ck_assert_str_eq(second.dependency, undo.dependency);
+    ck_assert_int_eq(second.life.attempt_max, undo.life.attempt_max);
+    ck_assert(str_same(second.payload, undo.payload));
+    expect(&id, SAGA_COMPENSATING);
+    lab_finish(&lab, &second, "{\"outcome\":\"deleted\"}");
+    expect(&id, SAGA_COMPENSATED);
+    expect_history(&id, "branch+ pull_request+ labels+ ready- ~pull_request+ ~branch+");
+}
+END_TEST
+
+START_TEST(a_part_that_was_never_reached_is_not_undone)
+{
+    struct id run_id = walk_to_publish(), id;
+    struct job_row publish = lab_take(&lab, "publish");
+    ck_assert(lab_progress(&lab, &publish, REPORT_FAILED(PART("branch", "failed"))).ok);
+    ck_assert_int_eq(lab_fail(&lab, &publish, "publish_failed", false).state, JOB_DEAD_LETTER);
+    ck_assert_uint_eq(sagas_of_run(&run_id, &id), 1);
+    done("drover.unpublish", "{}");
+    expect_history(&id, "branch- ~branch+");
+    expect(&id, SAGA_COMPENSATED);
+}
+END_TEST
+
+/* The first attempt came as far as the pull request, the second failed at once. */
+START_TEST(the_attempt_that_came_furthest_says_what_is_undone)
+{
+    struct id run_id = walk_to_publish(), id;
+    struct job_row publish = lab_take(&lab, "publish");
+    ck_assert(lab_progress(&lab, &publish,
+                           REPORT_FAILED(PART("branch", "done") "," PART("pull_request", "failed")))
+                  .ok);
+    ck_assert_int_eq(lab_fail(&lab, &publish, "publish_failed", true).state, JOB_SCHEDULED);
+    lab_pass_ms(&lab, 20 * 1000);
+    publish = lab_take(&lab, "publish");
+    ck_assert(lab_progress(&lab, &publish, REPORT_FAILED(PART("branch", "failed"))).ok);
+    ck_assert_int_eq(lab_fail(&lab, &publish, "publish_failed", false).state, JOB_DEAD_LETTER);
+    ck_assert_uint_eq(sagas_of_run(&run_id, &id), 1);
+    expect_history(&id, "branch+ pull_request- ~pull_request?");
+}
+END_TEST
+
+START_TEST(after_a_worker_that_did_not_report_everything_is_looked_for)
+{
+    struct id run_id = walk_to_publish(), id;
+    struct job_row publish = lab_take(&lab, "publish");
+    ck_assert(lab_progress(&lab, &publish, REPORT_FAILED(PART("branch", "failed"))).ok);
+    ck_assert_int_eq(lab_fail(&lab, &publish, "publish_failed", true).state, JOB_SCHEDULED);
+    lab_pass_ms(&lab, 20 * 1000);
+    lab_take(&lab, "publish"); /* Killed: it may have done all of it. */
+    lab_pass_ms(&lab, 61 * 1000);
+    publish = lab_take(&lab, "publish");
+    ck_assert(lab_progress(&lab, &publish, REPORT_FAILED(PART("branch", "failed"))).ok);
+    ck_assert_int_eq(lab_fail(&lab, &publish, "publish_failed", false).state, JOB_DEAD_LETTER);
+    ck_assert_uint_eq(sagas_of_run(&run_id, &id), 1);
+    done("drover.unpublish", "{}");
+    done("drover.unpublish", "{}");
+    expect_history(&id, "branch- recorded- ~pull_request+ ~branch+");
+    expect(&id, SAGA_COMPENSATED);
+}
+END_TEST
+
 START_TEST(a_publish_that_dies_is_undone)
 {
     struct id run_id = walk_to_publish(), id;
@@ -432,9 +525,10 @@ START_TEST(a_publish_that_dies_is_undone)
     lab_check(&lab);
     struct job_row undo = lab_take(&lab, "unpublish");
     ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, undo.payload), lab_run(&lab, &run_id).branch));
-    lab_finish(&lab, &undo, "{\"outcome\":\"deleted\"}");
+    lab_finish(&lab, &undo, "{\"outcome\":\"absent\"}");
+    done("drover.unpublish", "{\"outcome\":\"deleted\"}");
     expect(&id, SAGA_COMPENSATED);
-    expect_history(&id, "publish- ~publish+");
+    expect_history(&id, "recorded- ~pull_request+ ~branch+");
     expect_events(&id, "started compensating compensated");
     ck_assert_str_eq(saga_of(&id).error_code, "publish_failed");
 }
@@ -454,6 +548,7 @@ START_TEST(a_publish_that_is_cut_short_is_undone_at_once)
     ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_CANCELLED);
     ck_assert_uint_eq(sagas_of_run(&run_id, &id), 1);
     done("drover.unpublish", "{}"); /* Which fences it off, should it wake. */
+    done("drover.unpublish", "{}");
     expect(&id, SAGA_COMPENSATED);
 }
 END_TEST
@@ -475,6 +570,7 @@ START_TEST(a_publish_that_is_cancelled_after_its_lease_is_undone_at_once)
     struct job_row undo = lab_take(&lab, "unpublish");
     ck_assert_str_eq(lab_complete(&lab, &frozen, RESULT_PUBLISHED).code, "LEASE_LOST");
     lab_finish(&lab, &undo, "{\"outcome\":\"absent\"}");
+    done("drover.unpublish", "{}");
     expect(&id, SAGA_COMPENSATED);
     lab_check(&lab);
 }
@@ -512,6 +608,10 @@ Suite *sagas_suite(void)
     tcase_add_test(tc, a_cancel_takes_back_a_step_that_nobody_has);
     tcase_add_test(tc, a_dedup_key_answers_with_the_same_saga);
     tcase_add_test(tc, a_worker_that_is_lost_loses_no_step);
+    tcase_add_test(tc, the_parts_of_a_publish_are_undone_in_reverse_order);
+    tcase_add_test(tc, a_part_that_was_never_reached_is_not_undone);
+    tcase_add_test(tc, the_attempt_that_came_furthest_says_what_is_undone);
+    tcase_add_test(tc, after_a_worker_that_did_not_report_everything_is_looked_for);
     tcase_add_test(tc, a_publish_that_dies_is_undone);
     tcase_add_test(tc, a_publish_that_is_cut_short_is_undone_at_once);
     tcase_add_test(tc, a_publish_that_is_cancelled_after_its_lease_is_undone_at_once);

@@ -25,6 +25,10 @@ static const char *const full =
     "        network: true, env: [API_KEY, _x1]}\n"
     "setup: [{name: deps, command: npm ci, keys: ['*.json'], outputs: [node_modules, a/b],\n"
     "         timeoutSeconds: 9}, {name: more, command: x, outputs: [y]}]\n"
+    "scratch: {ports: 2, databases: [{name: my-db, create: make it, drop: undo,\n"
+    "          url: 'x:{database}', env: [PW], timeoutSeconds: 5}, {name: files, directory: true, "
+    "variable: FILES,\n"
+    "          steps: [setup, custom]}]}\n"
     "verify: [{name: unit, command: make test, timeoutSeconds: 30},\n"
     "         {name: lint-2, command: make lint, timeoutMs: 1500},\n"
     "         {name: slow, command: make slow}]\n"
@@ -69,6 +73,17 @@ START_TEST(a_full_document_is_understood)
     ck_assert_ptr_null(config.setup[0].outputs[2]);
     ck_assert_int_eq(config.setup[0].timeout_ms, 9000);
     ck_assert_int_eq(config.setup[1].timeout_ms, 900000);
+    ck_assert_int_eq(config.scratch.ports, 2);
+    ck_assert_uint_eq(config.scratch.database_count, 2);
+    ck_assert_str_eq(config.scratch.databases[0].variable, "DROVER_DATABASE_MY_DB");
+    ck_assert_str_eq(config.scratch.databases[0].env[0], "PW");
+    ck_assert_int_eq(config.scratch.databases[0].timeout_ms, 5000);
+    ck_assert_uint_eq(config.scratch.databases[0].users,
+                      1u << SCRATCH_AGENT | 1u << SCRATCH_VERIFY);
+    ck_assert(config.scratch.databases[1].directory);
+    ck_assert_str_eq(config.scratch.databases[1].variable, "FILES");
+    ck_assert_uint_eq(config.scratch.databases[1].users,
+                      1u << SCRATCH_SETUP | 1u << SCRATCH_CUSTOM);
     ck_assert_uint_eq(config.verify_count, 3);
     ck_assert_str_eq(config.verify[0].name, "unit");
     ck_assert_str_eq(config.verify[0].command, "make test");
@@ -339,6 +354,26 @@ static const struct {
     {"{" OK_TOP "setup: [{name: a, command: c, outputs: [x]}, {name: a, command: c, outputs: "
      "[y]}]}",
      "setup[1].name", "INVALID_FIELD", "twice"},
+    {"{" OK_TOP "scratch: {ports: 17}}", "scratch.ports", "INVALID_FIELD", "16"},
+    {"{" OK_TOP "scratch: {databases: [{name: A, directory: true}]}}", "scratch.databases[0].name",
+     "INVALID_FIELD", "lower-case"},
+    {"{" OK_TOP "scratch: {databases: [{name: a, create: x}]}}", "scratch.databases[0].drop",
+     "INVALID_FIELD", "both create and drop"},
+    {"{" OK_TOP "scratch: {databases: [{name: a}]}}", "scratch.databases[0].create",
+     "INVALID_FIELD", "directory: true"},
+    {"{" OK_TOP "scratch: {databases: [{name: a, directory: true, drop: x}]}}",
+     "scratch.databases[0].directory", "INVALID_FIELD", "no create, drop"},
+    {"{" OK_TOP "scratch: {databases: [{name: a, create: x, drop: y, url: 'x:'}]}}",
+     "scratch.databases[0].url", "INVALID_FIELD", "{database}"},
+    {"{" OK_TOP "scratch: {databases: [{name: a, directory: true, variable: DROVER_X}]}}",
+     "scratch.databases[0].variable", "INVALID_FIELD", "DROVER_"},
+    {"{" OK_TOP
+     "scratch: {databases: [{name: a-b, directory: true}, {name: a_b, directory: true}]}}",
+     "scratch.databases[1].variable", "INVALID_FIELD", "a-b already"},
+    {"{" OK_TOP "scratch: {databases: [{name: a, create: x, drop: y, env: ['A=1']}]}}",
+     "scratch.databases[0].env", "INVALID_FIELD", "not values"},
+    {"{" OK_TOP "scratch: {databases: [{name: a, directory: true, steps: [publish]}]}}",
+     "scratch.databases[0].steps", "INVALID_FIELD", "agent, setup, verify"},
     {"{" OK_TOP "verify: {}}", "verify", "INVALID_FIELD", "array"},
     {"{" OK_TOP "verify: [make]}", "verify[0]", "INVALID_FIELD", "object"},
     {"{" OK_TOP "verify: [{command: c}]}", "verify[0].name", "MISSING_FIELD", "name"},

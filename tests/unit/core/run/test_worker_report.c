@@ -38,6 +38,8 @@ static const struct {
     {EV_VERIFICATION_STARTED, "{\"name\":\"unit\"}"},
     {EV_JUDGE_STARTED, "{\"name\":\"rules\",\"judgeType\":\"rules\"}"},
     {EV_PR_CREATION_REQUESTED, "{\"branch\":\"drover/x\"}"},
+    {EV_PR_CREATION_FAILED, "{\"branch\":\"drover/x\",\"parts\":[{\"part\":\"branch\","
+                            "\"outcome\":\"failed\",\"detail\":\"no\"}]}"},
     {EV_COST_RECORDED, "{\"costUsd\":1}"},
     {EV_PLAN_CREATED, "{\"text\":\"first\"}"},
     {EV_SESSION_STARTED, "{\"sessionId\":\"s\"}"},
@@ -102,6 +104,9 @@ static const struct {
     {EV_VERIFICATION_STARTED, "{\"name\":7}", "name"},
     {EV_JUDGE_STARTED, "{\"judgeType\":\"friend\"}", "judgeType"},
     {EV_PR_CREATION_REQUESTED, "{\"branch\":\"a\\u0007\"}", "branch"},
+    {EV_PR_CREATION_FAILED, "{\"parts\":7}", "parts"},
+    {EV_PR_CREATION_FAILED, "{\"branch\":\"a\",\"parts\":[{\"part\":\"x\",\"outcome\":\"done\"}]}",
+     "parts[0].part"},
     {EV_COST_RECORDED, "{\"costUsd\":1e9}", "costUsd"},
     {EV_PLAN_CREATED, "{\"text\":[]}", "text"},
     {EV_SESSION_STARTED, "{\"sessionId\":7}", "sessionId"},
