@@ -84,6 +84,11 @@ API_QUERY(api_pull_request_get);
 API_QUERY(api_pull_request_merge);
 API_QUERY(api_pull_request_close);
 
+/* follow.c */
+API_BUILD(api_pull_request_follow);
+API_BUILD(api_pull_request_leave);
+API_ANSWER(api_follow_answer);
+
 /* trains.c */
 API_COMMAND(api_train_add);
 API_BUILD(api_train_remove);

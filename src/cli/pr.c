@@ -1,5 +1,5 @@
 /*
- * pr.c - pull requests: prs, pr show, pr merge, pr close.
+ * pr.c - pull requests: prs, pr show, pr merge, pr close, pr follow, pr leave.
  */
 #include "cli/pr.h"
 #include "base/buf.h"
@@ -95,6 +95,8 @@ static void print_shepherd(struct cli *cli, const struct js *shepherd)
     print_failures(cli, js_get(shepherd, "failures"));
     show_time(cli, "Looked at", shepherd, "lookedAt");
     show_member(cli, "Approval", shepherd, "approvalId");
+    if (js_get_bool(shepherd, "stopped", false))
+        show_line(cli, "Left alone", "until: drover pr follow", TONE_YELLOW);
 }
 
 static void print_pr(struct cli *cli, const struct id *id, const struct js *pr)
@@ -125,7 +127,7 @@ static int run_show(struct cli *cli)
                                             .print = print_pr});
 }
 
-/* ---- pr merge, pr close ---- */
+/* ---- pr merge, pr close, pr follow, pr leave ---- */
 
 /* By number, where several repositories may have one, or by the start of the id. */
 static bool is_meant(const struct js *pr, const struct id_search *search, const void *ctx)
@@ -170,7 +172,7 @@ enum rc cli_resolve_pr(struct cli *cli, const char *word, struct id *ret_id, str
     return id_search_end(&search, "pull request", ret_id, err);
 }
 
-static int end(struct cli *cli, const char *action, struct str body, const char *done)
+static int act(struct cli *cli, const char *action, struct str body, const char *done)
 {
     struct err err = {0};
     struct id id;
@@ -200,12 +202,22 @@ static int end(struct cli *cli, const char *action, struct str body, const char 
 
 static int run_merge(struct cli *cli)
 {
-    return end(cli, "/merge", (struct str){0}, "merged");
+    return act(cli, "/merge", (struct str){0}, "merged");
 }
 
 static int run_close(struct cli *cli)
 {
-    return end(cli, "/close", cli_reason_body(cli), "closed");
+    return act(cli, "/close", cli_reason_body(cli), "closed");
+}
+
+static int run_follow(struct cli *cli)
+{
+    return act(cli, "/follow", cli_reason_body(cli), "followed, with new budgets");
+}
+
+static int run_leave(struct cli *cli)
+{
+    return act(cli, "/leave", cli_reason_body(cli), "left to people; drover notes its end");
 }
 
 static const char *const status_names[] = {"open", "merged", "closed", NULL};
@@ -239,5 +251,13 @@ const struct cli_command cli_pr_commands[] = {
      "NUMBER|ID [--repo NAME] [--reason TEXT]", close_options,
      "drover pr close 7 --repo acme/billing --reason \"solved elsewhere\"", "drover prs", 1, 1,
      CLI_REMOTE | CLI_JSON, run_close},
+    {"pr follow", "let drover go on with a pull request that a person has taken over",
+     "NUMBER|ID [--repo NAME] [--reason TEXT]", close_options,
+     "drover pr follow 7 --repo acme/billing", "drover prs", 1, 1, CLI_REMOTE | CLI_JSON,
+     run_follow},
+    {"pr leave", "take a pull request over: drover leaves it alone",
+     "NUMBER|ID [--repo NAME] [--reason TEXT]", close_options,
+     "drover pr leave 7 --repo acme/billing --reason \"I finish it by hand\"", "drover prs", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_leave},
     {0},
 };

@@ -69,6 +69,8 @@
 #define EV_PR_REPAIR_STARTED         "agent.pr.repair.started"
 #define EV_PR_REPAIR_ENDED           "agent.pr.repair.ended"
 #define EV_PR_REBASED                "agent.pr.rebased"
+#define EV_PR_FOLLOWED               "agent.pr.followed"
+#define EV_PR_LEFT_ALONE             "agent.pr.left_alone"
 #define EV_POLICY_DENIED             "agent.policy.denied"
 #define EV_EVENTS_TRUNCATED          "agent.events.truncated"
 #define EV_COST_RECORDED             "agent.cost.recorded"

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { launch } from './lib/cli.mjs';
-import { commitTo, fixes, git } from './lib/git.mjs';
+import { commitTo, fixes, git, openPull, pushBranch } from './lib/git.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -109,6 +109,39 @@ describe('the shepherd', { concurrency: 2 }, () => {
         const merged = await drover('pr', 'merge', pr.id);
         assert.equal(merged.code, 0, merged.err);
         await untilState(runId, 'merged');
+    });
+
+    it('goes on with a pull request that a person hands back', async () => {
+        const repo = await server.repository('acme/handed', fixes,
+            { shepherd: { ...SHEPHERD, merge: 'approved' }, train: OFF });
+        const { runId } = await server.submit(repo.name);
+        const { id, branch, headCommit } = await untilState(runId, 'mergeable');
+        await question(runId);
+        const left = await drover('pr', 'leave', id, '--reason', 'mine for now');
+        assert.equal(left.code, 0, left.err);
+        assert.match(left.out, /left to people/);
+        assert.ok((await untilState(runId, 'blocked')).shepherd.stopped);
+        assert.deepEqual(await server.list(`/v1/approvals?status=pending&runId=${runId}`), []);
+        assert.match((await drover('pr', 'show', id)).out, /Left alone +until: drover pr follow/);
+        // What the person does to it meanwhile is verified before it goes on.
+        const mine = pushBranch(repo.origin,
+            { branch, base: headCommit, path: 'more.txt', text: 'by hand\n' });
+        openPull(repo.origin, (await prOf(runId)).number, mine);
+        const followed = await drover('pr', 'follow', id);
+        assert.equal(followed.code, 0, followed.err);
+        await until('the new head to be ready', async (note) => {
+            const { shepherd } = note(await prOf(runId));
+            return shepherd.state === 'mergeable' && shepherd.head === mine && shepherd.verified;
+        });
+        assert.equal((await drover('approve', (await question(runId)).id)).code, 0);
+        await untilState(runId, 'merged');
+        assert.equal(git(repo.origin, 'show', 'main:more.txt'), 'by hand');
+        const again = await drover('pr', 'follow', id);
+        assert.notEqual(again.code, 0);
+        assert.match(again.err, /is merged/);
+        const types = (await server.events(runId)).map(({ type }) => type);
+        for (const type of ['agent.pr.left_alone', 'agent.pr.followed', 'agent.pr.head.changed'])
+            assert.ok(types.includes(type), `${type} in ${types}`);
     });
 
     it('has an agent resolve what git cannot rebase, and merges both sides', async () => {

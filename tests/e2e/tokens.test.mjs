@@ -40,6 +40,8 @@ const TABLE = [
     ['POST', `/v1/approvals/${NOBODY}/approve`, 'operator'],
     ['POST', `/v1/pull-requests/${NOBODY}/merge`, 'operator'],
     ['POST', `/v1/pull-requests/${NOBODY}/close`, 'operator'],
+    ['POST', `/v1/pull-requests/${NOBODY}/follow`, 'operator'],
+    ['POST', `/v1/pull-requests/${NOBODY}/leave`, 'operator'],
     ['GET', '/v1/issues', 'viewer operator'],
     ['POST', '/v1/issues', 'operator'],
     ['POST', '/v1/issues/1/comments', 'operator'],

@@ -101,7 +101,7 @@ enum rc shepherd_take_back(struct context *ctx, struct shepherding *it)
 }
 
 /* A person lets it go on: all budgets are new, and what failed may be repaired once more. */
-static enum rc begin_again(struct context *ctx, struct shepherding *it)
+enum rc shepherd_begin_again(struct context *ctx, struct shepherding *it)
 {
     struct shepherd_row *row = &it->row;
     row->repairs = row->rebases = row->reruns = row->verifies = row->merges = 0;
@@ -132,7 +132,7 @@ enum rc shepherd_hear(struct context *ctx, struct shepherding *it)
     if (strcmp(row.status, "approved") != 0)
         return RC_OK;
     if (!merge)
-        return begin_again(ctx, it);
+        return shepherd_begin_again(ctx, it);
     it->row.granted_head = it->row.approval_head;
     return RC_OK;
 }

@@ -90,6 +90,8 @@ MUST_USE enum rc shepherd_ask(struct context *ctx, struct shepherding *it, const
                               const char *reason);
 /* Reads what was decided since: sets granted_head, stopped, merge_asked, person_asked. */
 MUST_USE enum rc shepherd_hear(struct context *ctx, struct shepherding *it);
+/* All budgets are new, and what failed may be repaired once more. */
+MUST_USE enum rc shepherd_begin_again(struct context *ctx, struct shepherding *it);
 /* Proposes what reviewers have asked for as rules for later runs. */
 MUST_USE enum rc shepherd_propose_rules(struct context *ctx, struct shepherding *it);
 /* Takes back what was asked about another head. */

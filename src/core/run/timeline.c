@@ -361,6 +361,14 @@ static char *describe_pr(const struct description *how, const struct js *data, s
                         *url != '\0' ? ": " : phrase(data, "branch", "from", arena), url);
 }
 
+static char *describe_handed(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    return arena_printf(arena, "pull request #%lld %s%s%s",
+                        (long long)js_get_int(data, "number", 0), how->words,
+                        phrase(data, "actor", "by", arena), detail_of(data, arena));
+}
+
 /* " (branch done, pull request done, ready done)" */
 static char *parts_of(const struct js *data, struct arena *arena)
 {
@@ -544,6 +552,8 @@ static const struct description tellings[] = {
     {EV_PR_REPAIR_STARTED, pull_request, describe_repair, "repair started", false, false},
     {EV_PR_REPAIR_ENDED, pull_request, describe_repair, "repair ended", false, false},
     {EV_PR_REBASED, pull_request, describe_rebase, "rebase", false, false},
+    {EV_PR_FOLLOWED, pull_request, describe_handed, "is followed again", false, false},
+    {EV_PR_LEFT_ALONE, pull_request, describe_handed, "is left to people", false, false},
     {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* Its consequences have lines. */
     {EV_POLICY_DENIED, planning, describe_plain, "policy denied it", true, false},
     {EV_POLICY_OVERRIDE_REQUESTED, approval, describe_plain, "policy may be overridden", true,

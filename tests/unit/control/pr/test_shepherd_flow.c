@@ -3,6 +3,7 @@
  */
 #include "base/clock.h"
 #include "control/admit/decide.h"
+#include "control/pr/follow.h"
 #include "control/pr/shepherd.h"
 #include "core/event_types.h"
 #include "core/pr/pr_view.h"
@@ -10,6 +11,7 @@
 #include "store/approvals.h"
 #include "store/memories.h"
 #include "store/shepherds.h"
+#include "store/tasks.h"
 #include "store/timers.h"
 #include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
@@ -222,6 +224,20 @@ static struct id repair(const char *next)
 static struct check_view red = {.id = "1", .name = "build", .state = CHECK_FAILED, .job = true};
 static struct check_view green = {.id = "1", .name = "build", .state = CHECK_PASSED, .job = true};
 
+/* A person takes it over, or hands it back. */
+static enum rc hand(bool leave)
+{
+    struct cmd_follow *cmd = cmd_follow_new();
+    cmd->pull_request_id = pull_request().id;
+    cmd->leave = leave;
+    cmd->base.actor = (struct actor){"user", "ann"};
+    enum rc rc = lab_call(&lab, &cmd->base);
+    if (rc == RC_OK)
+        ck_assert_int_eq(cmd->number, number);
+    command_free(&cmd->base);
+    return rc;
+}
+
 /* ---- tests ---- */
 
 START_TEST(a_repository_without_the_section_is_not_followed)
@@ -230,6 +246,8 @@ START_TEST(a_repository_without_the_section_is_not_followed)
     open_pr(NULL);
     lab_pass_ms(&lab, 3600 * SECOND);
     ck_assert(!has_job("observe"));
+    ck_assert_int_eq(shepherds_get(lab.db, &pr_id, &lab.arena, &row, NULL), RC_NOT_FOUND);
+    ck_assert_int_eq(hand(false), RC_CONFLICT);
     ck_assert_int_eq(shepherds_get(lab.db, &pr_id, &lab.arena, &row, NULL), RC_NOT_FOUND);
 }
 END_TEST
@@ -368,6 +386,9 @@ START_TEST(a_person_who_says_no_is_left_alone)
     look_at(&seen, FAILURE("build", "patch", PRINT_A));
     attend("certificate");
     expect(SHEPHERD_BLOCKED);
+    ck_assert_int_eq(hand(false), RC_OK); /* Which answers the question; it is asked anew. */
+    ck_assert_uint_eq(questions(), 0);
+    look_at(&seen, NULL);
     struct approval_row asked = question();
     decide(&asked, false);
     look_at(&seen, NULL);
@@ -379,6 +400,40 @@ START_TEST(a_person_who_says_no_is_left_alone)
     look_at(&seen, NULL);
     expect(SHEPHERD_MERGED);
     ck_assert_str_eq(pull_request().status, "merged");
+}
+END_TEST
+
+START_TEST(a_person_takes_it_over_and_hands_it_back)
+{
+    open_pr("\"shepherd\":{\"merge\":\"auto\",\"repairs\":1},\"train\":{\"use\":\"off\"}");
+    struct pr_view seen = view();
+    seen.checks = &red;
+    seen.check_count = 1;
+    look_at(&seen, FAILURE("build", "patch", PRINT_A));
+    attend("certificate");
+    expect(SHEPHERD_FAILING);
+    ck_assert_str_eq(shepherd().work, "repair");
+    struct id task_id = shepherd().work_id;
+    ck_assert_int_eq(hand(true), RC_OK);
+    look_at(&seen, NULL); /* What was begun is stopped, and nothing more is done. */
+    expect(SHEPHERD_BLOCKED);
+    ck_assert(text_starts(shepherd().reason, "A person has taken it over"));
+    ck_assert_ptr_null(shepherd().work);
+    struct task_row task;
+    ck_assert_int_eq(tasks_get(lab.db, &task_id, &lab.arena, &task, NULL), RC_OK);
+    ck_assert_int_eq(task.status, TASK_CANCELLED);
+    ck_assert_uint_eq(questions(), 0);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, "agent.pr.left_alone"), 1);
+
+    ck_assert_int_eq(hand(false), RC_OK);
+    ck_assert(!shepherd().stopped);
+    ck_assert_int_eq(shepherd().repairs, 0); /* Its one repair was used up. */
+    lab_pass_ms(&lab, 1); /* At once. */
+    lab_step(&lab, "observe", observed(&seen, FAILURE("build", "patch", PRINT_A)));
+    expect(SHEPHERD_FAILING);
+    ck_assert_str_eq(shepherd().work, "repair");
+    repair("mended");
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, "agent.pr.followed"), 1);
 }
 END_TEST
 
@@ -707,6 +762,7 @@ START_TEST(a_closed_pull_request_ends_it)
     look_at(&seen, NULL);
     expect(SHEPHERD_CLOSED);
     ck_assert_str_eq(pull_request().status, "closed");
+    ck_assert_int_eq(hand(false), RC_CONFLICT); /* It is not taken up again. */
 }
 END_TEST
 
@@ -721,6 +777,7 @@ Suite *shepherd_flow_suite(void)
     tcase_add_test(tc, the_same_failure_never_costs_twice);
     tcase_add_test(tc, what_fails_in_our_own_checks_is_repaired_once);
     tcase_add_test(tc, a_person_who_says_no_is_left_alone);
+    tcase_add_test(tc, a_person_takes_it_over_and_hands_it_back);
     tcase_add_test(tc, a_flaky_check_runs_again_once);
     tcase_add_test(tc, a_push_by_a_person_is_adopted_and_stops_the_repair_of_the_old_head);
     tcase_add_test(tc, a_push_that_drover_makes_itself_is_not_taken_for_that_of_another);
