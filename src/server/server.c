@@ -496,7 +496,7 @@ static void pass_orders_on(struct loop_call *call)
     while (server->orders != NULL && (envelope = subscription_take(server->orders)) != NULL) {
         pthread_mutex_lock(&api->worker_lock);
         if (api->worker != NULL && text_same(envelope->type, EV_AGENT_KILLED))
-            worker_steer_run(api->worker, NULL); /* It learns that the job of the process is gone. */
+            worker_steer_run(api->worker, NULL); /* The job of its process is gone. */
         else if (api->worker != NULL && !id_is_none(&envelope->run_id))
             pass_on(api->worker, envelope);
         pthread_mutex_unlock(&api->worker_lock);

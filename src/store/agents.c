@@ -1,6 +1,3 @@
-/*
- * agents.c - see agents.h.
- */
 #include "store/agents.h"
 #include "store/query.h"
 #include "store/shapes.h"

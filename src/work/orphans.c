@@ -45,8 +45,8 @@ static bool is_our_sandbox(pid_t pid, const char *data_dir)
     return strcmp(buf_text(&words), "bwrap") == 0 && has_word(&words, data_dir, true);
 }
 
-/* Without a sandbox: the agent of a run, or one that was launched, in its directory.  The shell of a
-   person in that directory has neither in its environment. */
+/* Without a sandbox: the agent of a run, or one that was launched, in its directory.  The shell of
+   a person in that directory has neither in its environment. */
 static bool is_our_agent(pid_t pid, const char *data_dir)
 {
     char link[64], cwd[PATH_MAX];

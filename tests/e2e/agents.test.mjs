@@ -335,7 +335,8 @@ describe('an agent of the registry', { concurrency: 4 }, () => {
         assertProblem(await ask({ persona: 'reviewer' }), 403, { code: 'AGENT_NOT_ALLOWED',
             field: 'persona' });
         assertProblem(await ask({ repositories: [other.name] }), 403, { field: 'repositories' });
-        const [first, second] = [await tryClaim({ agent: 'cem' }), await tryClaim({ agent: 'cem' })];
+        const first = await tryClaim({ agent: 'cem' });
+        const second = await tryClaim({ agent: 'cem' });
         assert.deepEqual([first.repository, second.repository], [mine.name, mine.name]);
         assertProblem(await ask(), 409, { code: 'AGENT_FULL' });
         const full = await agentOf('cem');
@@ -451,7 +452,8 @@ describe('an agent of the registry', { concurrency: 4 }, () => {
         await run('jon', 'exit 5', 'never');
         await run('kai', 'exit 0', { policy: 'always', max: 1, backoffMs: 10 });
         const [hal, ida, jon, kai] = await Promise.all([untilAgent('hal', 'failed'),
-            untilAgent('ida', 'stopped'), untilAgent('jon', 'stopped'), untilAgent('kai', 'failed')]);
+            untilAgent('ida', 'stopped'), untilAgent('jon', 'stopped'),
+            untilAgent('kai', 'failed')]);
         assert.deepEqual([hal.restarts, ida.restarts, jon.restarts, kai.restarts], [2, 0, 0, 1]);
         assert.match(hal.lastError, /exit status 3: no luck/);
         assert.equal(ida.lastError, null);
@@ -468,10 +470,12 @@ describe('an agent of the registry', { concurrency: 4 }, () => {
 describe('a launched agent', { concurrency: 2 }, () => {
     const launch = (of, mark, more = {}) => of.post('/v1/agents', { name: 'resident', launch: true,
         command: ['sh', '-c', stays(mark)], ...more });
+    const leases = (workers) =>
+        `workers: ${workers}\nlease: {leaseMs: 2000, heartbeatMs: 300}\n`;
     const launches = async (of) => (await of.get('/v1/events?type=agent.launched')).items.length;
 
     it('is started again exactly once after kill -9 of its server', async () => {
-        const own = await start({ config: 'workers: 2\nlease: {leaseMs: 3000, heartbeatMs: 300}\n' });
+        const own = await start({ config: leases(2) });
         const mark = newMark();
         try {
             await launch(own, mark);
@@ -491,7 +495,7 @@ describe('a launched agent', { concurrency: 2 }, () => {
     });
 
     it('is started again exactly once after kill -9 of its worker', async () => {
-        const own = await start({ config: 'workers: 0\nlease: {leaseMs: 2000, heartbeatMs: 300}\n' });
+        const own = await start({ config: leases(0) });
         const workers = ['w1', 'w2'].map((name) => new RemoteWorker(own, { name }));
         const mark = newMark();
         try {

@@ -332,6 +332,22 @@ static const char *statement_with(const char *words)
     return NULL;
 }
 
+struct plan_case {
+    const char *words; /* Of the statement. */
+    const char *plan;  /* A line that its plan holds. */
+    bool sorts;        /* It may sort what it found. */
+};
+
+static void check_plans(struct fixture *f, const struct plan_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *plan = plan_of(f, statement_with(cases[i].words));
+        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
+        ck_assert_msg(cases[i].sorts || strstr(plan, "TEMP B-TREE") == NULL, "%s:\n%s",
+                      cases[i].words, plan);
+    }
+}
+
 static void use_agents(struct fixture *fixture)
 {
     struct fixture f = *fixture;
@@ -581,12 +597,7 @@ START_TEST(hot_statements_use_their_index)
     use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
-    use_agents(&f);
-    static const struct {
-        const char *words; /* Of the statement. */
-        const char *plan;  /* A line that its plan holds. */
-        bool sorts;        /* It may sort what it found. */
-    } cases[] = {
+    static const struct plan_case cases[] = {
         {"state = 'queued' AND queue = $1", "SEARCH jobs USING INDEX jobs_queued (queue=?)", false},
         {"SET state = 'leased'", "SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)", false},
         {"WITH d AS", "INDEX jobs_scheduled (due_us<?)", true},
@@ -637,6 +648,16 @@ START_TEST(hot_statements_use_their_index)
         {"FROM timers WHERE due_us <= $1", "COVERING INDEX timers_due (due_us<?)", false},
         {"FROM timers ORDER BY due_us", "COVERING INDEX timers_due", false},
         {"WHERE subject = $1 ORDER", "PRIMARY KEY (subject=?)", false},
+    };
+    check_plans(&f, cases, COUNT_OF(cases));
+}
+END_TEST
+
+START_TEST(agents_find_their_work_by_indexes)
+{
+    CAUGHT(f);
+    use_agents(&f);
+    static const struct plan_case cases[] = {
         {"queue = $1 AND label = '')", "COVERING INDEX job_marks_any (queue=?)", false},
         {"AND repository = $4 AND label = $5", "PRIMARY KEY (queue=? AND repository=? AND label=?)",
          false},
@@ -647,12 +668,7 @@ START_TEST(hot_statements_use_their_index)
         {"AND type = 'pull' ORDER BY id", "jobs_pulled (worker=?)", false},
         {"count(*) FROM jobs WHERE worker = $1", "jobs_pulled (worker=?)", false},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *plan = plan_of(&f, statement_with(cases[i].words));
-        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
-        ck_assert_msg(cases[i].sorts || strstr(plan, "TEMP B-TREE") == NULL, "%s:\n%s",
-                      cases[i].words, plan);
-    }
+    check_plans(&f, cases, COUNT_OF(cases));
 }
 END_TEST
 
@@ -698,6 +714,7 @@ Suite *store_sqlite_suite(void)
     tcase_add_test(plans, looks_at_queues_use_their_index);
     tcase_add_test(plans, what_comes_from_a_forge_is_found_in_indexes);
     tcase_add_test(plans, hot_statements_use_their_index);
+    tcase_add_test(plans, agents_find_their_work_by_indexes);
     tcase_add_test(plans, admission_counts_in_indexes);
     tcase_add_test(plans, no_statement_walks_a_whole_table);
     suite_add_tcase(suite, plans);

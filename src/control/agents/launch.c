@@ -22,19 +22,18 @@ bool launch_job_is(const struct job_row *job)
 
 /* ---- its job ---- */
 
-static enum rc write_account(struct context *ctx, const struct agent_row *row, struct jw *jw)
+/* One that the server's configuration does not have any more: its start fails, and says so. */
+static void write_account(const struct context *ctx, const struct agent_row *row, struct jw *jw)
 {
     if (row->account == NULL)
-        return RC_OK;
+        return;
     const struct account_config *account = account_configs_find(ctx->accounts, row->account);
-    if (account == NULL)
-        return err_set(ctx->err, RC_CONFLICT, "ACCOUNT_UNKNOWN",
-                       "agent %s works with account %s, which the server's configuration does not "
-                       "have any more",
-                       row->name, row->account);
+    if (account == NULL) {
+        jw_kstr(jw, "missingAccount", row->account);
+        return;
+    }
     jw_key(jw, "account");
     account_config_write(jw, account);
-    return RC_OK;
 }
 
 static enum rc write_payload(struct context *ctx, const struct agent_row *row,
@@ -49,10 +48,8 @@ static enum rc write_payload(struct context *ctx, const struct agent_row *row,
     jw_optstr(&jw, "persona", row->persona);
     jw_optstr(&jw, "prompt", row->prompt);
     jw_kraw(&jw, "config", row->config);
-    enum rc rc = write_account(ctx, row, &jw);
+    write_account(ctx, row, &jw);
     jw_end(&jw, '}');
-    if (rc != RC_OK)
-        return rc;
     if (payload.overflow)
         return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "the job that starts agent %s would pass %d bytes", row->name,
@@ -112,7 +109,8 @@ static enum rc load_of_job(struct context *ctx, const struct job_row *job, struc
     struct id agent_id;
     enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, ctx->err);
     if (rc != RC_OK || !id_parse(js_get_str(payload, "agentId", ""), &agent_id))
-        return err_set(ctx->err, RC_CORRUPT, "INVALID_JOB", "job %s starts no agent", job->id.text);
+        return err_set(ctx->err, RC_CORRUPT, "PAYLOAD_INVALID", "job %s starts no agent",
+                       job->id.text);
     rc = agents_get(ctx->db, &agent_id, ctx->arena, ret, ctx->err);
     if (rc == RC_OK && !id_same(&ret->job_id, &job->id))
         rc = RC_NOT_FOUND;

@@ -433,8 +433,8 @@ static enum rc http_put_off(struct port *port, const struct port_ref *lease,
     return send_report(&exchange, port, &how, err);
 }
 
-static enum rc get_token(struct port *port, const struct port_ref *lease, const char *path, char *to,
-                         size_t to_bytes, struct err *err)
+static enum rc get_token(struct port *port, const struct port_ref *lease, const char *path,
+                         char *to, size_t to_bytes, struct err *err)
 {
     CLEANUP(exchange_release) struct exchange exchange;
     exchange_open(&exchange);

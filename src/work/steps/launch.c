@@ -1,7 +1,8 @@
 /*
  * launch.c - runs the process of an agent of the registry, for as long as it lives.
  *
- *     payload: {"agentId", "name", "persona"?, "prompt"?, "config": {...}, "account"?: {...}}
+ *     payload: {"agentId", "name", "persona"?, "prompt"?, "config": {...}, "account"?: {...},
+ *               "missingAccount"?}
  *
  *     work_dir/agents/<agent id>/   work, io and home of the process, its log; made anew for each
  *                                   start and removed with its end
@@ -94,6 +95,10 @@ static enum rc get_token(struct launch *launch, struct err *err)
 static enum rc make_env(struct launch *launch, struct err *err)
 {
     struct step *step = launch->step;
+    const char *missing = js_get_str(step->input.payload, "missingAccount", NULL);
+    if (missing != NULL)
+        return err_set(err, RC_INVALID, "ACCOUNT_INCOMPLETE",
+                       "The server's configuration does not have account %s any more.", missing);
     struct arena *arena = step->arena;
     struct childenv *env = &launch->env;
     const struct step_site *site = step->site;

@@ -1,6 +1,6 @@
 /*
- * test_instance.c - the life of an agent: every state against every event, what the end of a process
- * means, and long random lives.  And addressee.h: names and queues.
+ * test_instance.c - the life of an agent: every state against every event, what the end of a
+ * process means, and long random lives.  And addressee.h: names and queues.
  */
 #include "base/random.h"
 #include "core/agent/addressee.h"
