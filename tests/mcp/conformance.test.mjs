@@ -31,8 +31,8 @@ const VERSIONS = ['2025-06-18', '2025-11-25', '2026-07-28'];
 // Skills (SEP-2640) are an extension that drover does not offer.
 const NOT_OFFERED = /^sep-2640-/;
 
-// What the suite itself leaves out: the stream of a request is not resumed by GET in drover, and the
-// suite has no way yet to see notifications of tasks.
+// What the suite itself leaves out: the stream of a request is not resumed by GET in drover, and
+// the suite has no way yet to see notifications of tasks.
 const LEFT_OUT = ['server-sse-polling', 'tasks-status-notifications'];
 
 const all = (await scenarios()).filter(({ name }) => !NOT_OFFERED.test(name));

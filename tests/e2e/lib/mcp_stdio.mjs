@@ -24,6 +24,7 @@ export class Bridge {
         bridges.add(this);
         this.news = new EventEmitter().setMaxListeners(0);
         this.messages = []; // In order of arrival; taken by next().
+        this.onNote = undefined; // Or gets what is no response, in place of next().
         this.rest = '';
         this.err = '';
         this.lastId = 0;
@@ -45,7 +46,8 @@ export class Bridge {
         for (const line of lines) {
             const message = JSON.parse(line);
             assert.equal(message.jsonrpc, '2.0', line);
-            this.messages.push(message);
+            if (message.method && this.onNote) this.onNote(message);
+            else this.messages.push(message);
         }
         this.news.emit('lines');
     }

@@ -18,15 +18,24 @@ export const WAYS = ['legacy', 'modern'].flatMap((era) =>
 export async function openClient({ era, transport }, server, token = server.token) {
     const line = transport === 'HTTP' ? new Posts(server, token) : new Lines(server, token);
     const client = new Client(era, line);
-    if (era === 'legacy') {
+    try {
+        await greet(client, line);
+        return client;
+    } catch (error) {
+        await client.close();
+        throw error;
+    }
+}
+
+async function greet(client, line) {
+    if (client.era === 'legacy') {
         client.about = await client.request('initialize', { protocolVersion: LEGACY,
             capabilities: {}, clientInfo: { name: 'test', version: '1' } });
         line.opened?.(client.about.protocolVersion);
-        await line.send({ jsonrpc: '2.0', method: 'notifications/initialized' }, () => {}).done;
+        await line.send({ jsonrpc: '2.0', method: 'notifications/initialized' }).done;
     } else {
         client.about = await client.request('server/discover', {});
     }
-    return client;
 }
 
 export class ProtocolError extends Error {
@@ -42,14 +51,14 @@ class Client {
         this.era = era;
         this.line = line;
         this.notes = [];
+        line.onNote = (note) => this.notes.push(note);
         this.lastId = 0;
     }
 
     begin(method, params = {}) {
         const id = ++this.lastId;
         const own = this.era === 'modern' ? { ...params, _meta: meta(params._meta) } : params;
-        const { done, cancel } = this.line.send({ jsonrpc: '2.0', id, method, params: own },
-            (note) => this.notes.push(note));
+        const { done, cancel } = this.line.send({ jsonrpc: '2.0', id, method, params: own });
         const result = done.then((answer) => {
             if (answer?.error) throw new ProtocolError(answer.error);
             return answer?.result;
@@ -88,18 +97,17 @@ class Lines {
         this.bridge = new Bridge(['--url', url], { DROVER_TOKEN: token });
     }
 
-    send(message, onNote) {
+    set onNote(take) {
+        this.bridge.onNote = take;
+    }
+
+    send(message) {
         const { bridge } = this;
         bridge.write(`${JSON.stringify(message)}\n`);
         if (message.id === undefined) return { done: Promise.resolve() };
-        const drain = () => {
-            for (let at; (at = bridge.messages.findIndex(({ method }) => method)) >= 0;)
-                onNote(bridge.messages.splice(at, 1)[0]);
-        };
-        const done = bridge.response(message.id).finally(drain);
         const cancel = () => bridge.send({ method: 'notifications/cancelled',
             params: { requestId: message.id } });
-        return { done, cancel };
+        return { done: bridge.response(message.id), cancel };
     }
 
     close() {
@@ -129,31 +137,32 @@ class Posts {
             ...(named ? { 'mcp-name': params[named] } : {}) };
     }
 
-    send(message, onNote) {
+    send(message) {
         const own = Object.entries(this.headersOf(message)).filter(([, value]) => value);
         const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json',
             accept: 'application/json, text/event-stream', ...Object.fromEntries(own) };
         let req;
         const done = new Promise((resolve, reject) => {
             req = http.request(this.url, { method: 'POST', headers, agent: this.agent }, (res) =>
-                this.take(res, message, onNote).then(resolve, reject));
+                this.take(res, message).then(resolve, reject));
             req.on('error', reject);
             req.end(JSON.stringify(message));
         });
         return { done, cancel: () => req.destroy() };
     }
 
-    async take(res, { id }, onNote) {
+    async take(res, { id }) {
         this.session ??= res.headers['mcp-session-id'];
         const streams = /^text\/event-stream/.test(res.headers['content-type']);
         let text = '', answer;
         for await (const part of res.setEncoding('utf8')) {
             text += part;
-            for (let end; streams && (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
+            for (let end; streams && (end = text.indexOf('\n\n')) >= 0;
+                text = text.slice(end + 2)) {
                 const data = text.slice(0, end).split('\n').filter((line) => /^data:/.test(line));
                 if (data.length === 0) continue;
                 const message = JSON.parse(data.map((line) => line.slice(5)).join('\n'));
-                if (message.method) onNote(message);
+                if (message.method) this.onNote(message);
                 else answer = message;
             }
         }
