@@ -147,4 +147,12 @@
 #define EV_TRAIN_LEFT                "agent.train.left"
 #define EV_TRAIN_MOVED               "agent.train.moved"
 #define EV_TRAIN_STALLED             "agent.train.stalled"
+#define EV_BATCH_CREATED             "agent.batch.created"
+#define EV_BATCH_PROGRESSED          "agent.batch.progressed"
+#define EV_BATCH_PAUSED              "agent.batch.paused"
+#define EV_BATCH_RESUMED             "agent.batch.resumed"
+#define EV_BATCH_STOPPING            "agent.batch.stopping"
+#define EV_BATCH_COMPLETED           "agent.batch.completed"
+#define EV_BATCH_STOPPED             "agent.batch.stopped"
+#define EV_BATCH_CANCELLED           "agent.batch.cancelled"
 #endif

@@ -55,6 +55,7 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, head_commit, COLUMN_NEW),
     COLUMN(struct task_row, merge_with, COLUMN_NEW),
     COLUMN(struct task_row, origin, COLUMN_NEW),
+    COLUMN(struct task_row, batch_id, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
 
@@ -103,8 +104,9 @@ static const struct sql sql_runs = {
          " AND ($2 IS NULL OR status = $2)"                                                 \
          " AND ($3 IS NULL OR requested_by = $3)"                                           \
          " AND ($4 IS NULL OR parent_id = $4)"                                              \
-         " AND id < $5 AND id >= $6 ORDER BY id DESC LIMIT $7",                             \
-         "tttttti"},                                                                        \
+         " AND ($5 IS NULL OR batch_id = $5)"                                               \
+         " AND id < $6 AND id >= $7 ORDER BY id DESC LIMIT $8",                             \
+         "ttttttti"},                                                                       \
             LIST_WALK(name, "tasks", walk),                                                 \
     }
 static const struct list_sql sql_list = TASK_LIST("task_list", "1 = 1", LIST_WALK_ALL);
@@ -116,6 +118,8 @@ static const struct list_sql sql_list_status = TASK_LIST("task_list_status", "st
                                                          "status = $1");
 static const struct list_sql sql_list_parent = TASK_LIST("task_list_parent", "parent_id = $4",
                                                          "parent_id = $1");
+static const struct list_sql sql_list_batch = TASK_LIST("task_list_batch", "batch_id = $5",
+                                                        "batch_id = $1");
 
 static const struct sql sql_count_children = {
     "task_count_children",
@@ -224,15 +228,20 @@ enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena
                              P_TEXT(status),
                              P_TEXT(filter->requested_by),
                              P_ID(&filter->parent_id),
+                             P_ID(&filter->batch_id),
                              P_TEXT(cursor_or_end(&filter->before)),
                              P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
     int conditions = (filter->repository != NULL) + (status != NULL) +
-                     (filter->requested_by != NULL) + !id_is_none(&filter->parent_id);
+                     (filter->requested_by != NULL) + !id_is_none(&filter->parent_id) +
+                     !id_is_none(&filter->batch_id);
     struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1};
     if (!id_is_none(&filter->parent_id)) {
         ask.sql = &sql_list_parent;
         ask.lead = filter->parent_id.text;
+    } else if (!id_is_none(&filter->batch_id)) {
+        ask.sql = &sql_list_batch;
+        ask.lead = filter->batch_id.text;
     } else if (filter->repository != NULL) {
         ask.sql = &sql_list_repository;
         ask.lead = filter->repository;

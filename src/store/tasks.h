@@ -47,6 +47,7 @@ struct task_row {
     const char *head_commit;
     const char *merge_with; /* Its agent starts from the head merged with this; or NULL. */
     struct str origin;      /* JSON object: the issue that it was made of; or empty. */
+    struct id batch_id;     /* The batch that it, or its parent task, is a member of; or none. */
 };
 
 struct task_filter { /* NULL, none or -1: any */
@@ -54,6 +55,7 @@ struct task_filter { /* NULL, none or -1: any */
     int status; /* enum task_status or -1 */
     const char *requested_by;
     struct id parent_id;
+    struct id batch_id;
     struct id before; /* Newest first; only ids smaller than this (the cursor). */
     int64_t limit;
     struct scan *scan; /* scan.h, or NULL: the whole table */

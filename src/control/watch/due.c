@@ -6,6 +6,7 @@
  */
 #include "control/watch/due.h"
 #include "control/admit/answer.h"
+#include "control/admit/batch_flow.h"
 #include "control/commit/isolate.h"
 #include "control/commit/principal.h"
 #include "control/messaging/requests.h"
@@ -28,6 +29,7 @@
 #include "control/run/pull_limits.h"
 #include "control/run/quarantine.h"
 #include "control/run/results.h"
+#include "control/run/run_batch.h"
 #include "control/run/stop.h"
 #include "control/run/subtasks.h"
 #include "control/watch/workers.h"
@@ -210,6 +212,9 @@ static const struct timer_kind {
     {TIMER_TRAIN, train_due, false},
     {TIMER_TRAIN_CAR, train_car_due, false},
     {TIMER_SYNC, sync_due, false},
+    {TIMER_BATCH, batch_due, false},
+    {TIMER_BATCH_SPENT, batch_due, false},
+    {TIMER_BATCH_STOP, batch_stop_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */
