@@ -37,6 +37,7 @@ static const struct {
     {NULL, cli_agents_commands},
     {NULL, cli_agents_check_commands},
     {"Tasks", cli_task_commands},
+    {NULL, cli_batch_commands},
     {NULL, cli_compare_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},

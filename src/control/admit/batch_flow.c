@@ -290,8 +290,8 @@ static enum rc start_members(struct batch_flow *flow)
         bool held = false;
         if (starting.at == batch->count)
             return RC_OK;
-        if (flow->starts++ == STARTS_MAX)
-            return timer_start(ctx, TIMER_BATCH, &flow->row->id, ctx->now_us);
+        if (flow->starts++ == STARTS_MAX) /* Not the time that fired: that is done with. */
+            return timer_start(ctx, TIMER_BATCH, &flow->row->id, ctx->now_us + 1);
         rc = find_hold(flow, &held);
         if (rc != RC_OK || held)
             return rc;
