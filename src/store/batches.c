@@ -160,6 +160,11 @@ enum rc batches_save(struct db *db, const struct batch_row *row, struct err *err
     return row_exec_one(db, &sql_save, row, err);
 }
 
+bool batches_changed(const struct batch_row *now, const struct batch_row *stored)
+{
+    return columns_changed(&batch_shape, BATCH_STATE, now, stored);
+}
+
 enum rc batches_list(struct db *db, const struct batch_filter *filter, struct arena *arena,
                      struct batch_row **ret_rows, size_t *ret_count, struct err *err)
 {

@@ -36,6 +36,8 @@ MUST_USE enum rc batches_peek(struct db *db, const struct id *id, struct arena *
                               struct batch_row *ret_row, struct err *err);
 MUST_USE enum rc batches_insert(struct db *db, const struct batch_row *row, struct err *err);
 MUST_USE enum rc batches_save(struct db *db, const struct batch_row *row, struct err *err);
+/* Must it be saved?  Texts are compared by address. */
+bool batches_changed(const struct batch_row *now, const struct batch_row *stored);
 /* Newest first. */
 struct batch_filter { /* NULL, none or -1: any */
     int status;       /* enum batch_status or -1 */

@@ -1,5 +1,5 @@
-// batches.test.mjs - one piece of work over many repositories: in order, within limits, stopped when
-// too many fail, and the same after every kill -9.
+// batches.test.mjs - one piece of work over many repositories: in order, within limits, stopped
+// when too many fail, and the same after every kill -9.
 //
 // The fleet has 40 repositories.  Agents of five of them give up; one member waits for another that
 // completes, and one for a member that fails.
@@ -29,9 +29,9 @@ const LIGHT = { verify: [], retries: { agentAttempts: 1 } };
 
 const name = (prefix, i) => `${prefix}/r${String(i).padStart(2, '0')}`;
 
-async function makeFleet(server, prefix, count, agentOf) {
-    for (let i = 0; i < count; i++)
-        await server.repository(name(prefix, i), agentOf(i), LIGHT);
+function makeFleet(server, prefix, count, agentOf) {
+    return Promise.all(Array.from({ length: count }, (_, i) =>
+        server.repository(name(prefix, i), agentOf(i), LIGHT)));
 }
 
 const submit = (server, body) => server.post('/v1/batches', body);

@@ -448,12 +448,13 @@ static enum rc apply_move(struct context *ctx, struct command *command)
     rc = batch_step(row.status, cmd->event, &next);
     if (rc != RC_OK)
         return refuse_move(ctx, &row, orders[cmd->event].word);
+    const struct batch_row stored = row;
     note_order(ctx, &row, cmd);
     rc = emit_order(ctx, &row, cmd);
     if (rc == RC_OK && cmd->event == BATCH_EV_CANCEL)
         rc = timer_start(ctx, TIMER_BATCH_STOP, &row.id, ctx->now_us);
     if (rc == RC_OK)
-        rc = batch_advance(ctx, &row);
+        rc = batch_advance(ctx, &row, &stored);
     ctx->round->admit = true; /* Queued runs of its members wait for the end of a pause, too. */
     cmd->status = row.status;
     return rc;

@@ -20,6 +20,7 @@ struct batch_flow {
     struct batch batch;
     struct batch_member_view *views; /* As stored; in the order of batch.members. */
     int64_t starts;
+    int64_t net_us; /* The next turn, if nothing happens. */
 };
 
 /* ---- events ---- */
@@ -273,8 +274,9 @@ static enum rc find_hold(struct batch_flow *flow, bool *ret_held)
     if (wait.reason == NULL)
         return RC_OK;
     /* A limit may be raised meanwhile: it is not slept through. */
-    bool soon = wait.retry_us > 0 && wait.retry_us < ctx->now_us + BATCH_NET_US;
-    return soon ? timer_start(ctx, TIMER_BATCH, &flow->row->id, wait.retry_us) : RC_OK;
+    if (wait.retry_us > 0 && wait.retry_us < flow->net_us)
+        flow->net_us = wait.retry_us;
+    return RC_OK;
 }
 
 /* Makes tasks of members, in order, until none may start. */
@@ -332,21 +334,22 @@ static enum rc end(struct batch_flow *flow)
     return rc == RC_OK ? emit_moved(flow, events[row->status]) : rc;
 }
 
-enum rc batch_advance(struct context *ctx, struct batch_row *row)
+enum rc batch_advance(struct context *ctx, struct batch_row *row, const struct batch_row *stored)
 {
-    struct batch_flow flow = {.ctx = ctx, .row = row};
-    /* Before the members are read: see batch_flow.h. */
-    enum rc rc = timer_start(ctx, TIMER_BATCH, &row->id, ctx->now_us + BATCH_NET_US);
-    if (rc == RC_OK)
-        rc = load(&flow);
+    struct batch_flow flow = {.ctx = ctx, .row = row, .net_us = ctx->now_us + BATCH_NET_US};
+    enum rc rc = load(&flow);
     if (rc == RC_OK)
         rc = start_members(&flow);
+    if (rc == RC_OK)
+        rc = timer_start(ctx, TIMER_BATCH_NET, &row->id, flow.net_us);
     if (rc != RC_OK)
         return rc;
     row->status = flow.batch.status;
-    row->updated_us = ctx->now_us;
     rc = batch_has_ended(row->status) ? end(&flow) : tell_progress(&flow);
-    return rc == RC_OK ? batches_save(ctx->db, row, ctx->err) : rc;
+    if (rc != RC_OK || !batches_changed(row, stored))
+        return rc;
+    row->updated_us = ctx->now_us;
+    return batches_save(ctx->db, row, ctx->err);
 }
 
 enum rc batch_due(struct context *ctx, const struct id *batch_id)
@@ -355,7 +358,8 @@ enum rc batch_due(struct context *ctx, const struct id *batch_id)
     enum rc rc = batches_get(ctx->db, batch_id, ctx->arena, &row, ctx->err);
     if (rc != RC_OK || batch_has_ended(row.status))
         return rc;
-    return batch_advance(ctx, &row);
+    const struct batch_row stored = row;
+    return batch_advance(ctx, &row, &stored);
 }
 
 /* ---- cancelling what is under way ---- */
@@ -397,6 +401,21 @@ static enum rc stop_later(struct context *ctx, void *subject, const struct failu
     return RC_OK;
 }
 
+/* The end of a run sets a timer of the batch.  So all locks of runs come before the first of these:
+   a lane that ends a member has them in the same order. */
+static enum rc lock_runs(struct context *ctx, const struct id *task_ids, size_t count)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && db_is_shared(ctx->db) && i < count; i++) {
+        struct task_runs runs;
+        struct run_row run;
+        rc = tasks_runs(ctx->db, &task_ids[i], &runs, ctx->err);
+        if (rc == RC_OK)
+            rc = runs_get(ctx->db, &runs.latest_run_id, ctx->arena, &run, ctx->err);
+    }
+    return rc;
+}
+
 enum rc batch_stop_due(struct context *ctx, const struct id *batch_id)
 {
     static isolate_try *const tries[] = {stop_one, stop_later, NULL};
@@ -408,6 +427,8 @@ enum rc batch_stop_due(struct context *ctx, const struct id *batch_id)
     if (rc != RC_OK || batch_goes_on(row.status) || batch_has_ended(row.status))
         return rc;
     rc = batch_members_unfinished(ctx->db, batch_id, ctx->arena, &ids, &count, ctx->err);
+    if (rc == RC_OK && !ctx->careful)
+        rc = lock_runs(ctx, ids, count);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         sweep.task_id = &ids[i];
         const struct isolated one = {"task", ids[i].text, &sweep, tries};

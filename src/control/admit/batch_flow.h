@@ -3,17 +3,18 @@
  * (core/run/batch.h decides).
  *
  *     submitted, paused, cancelled (batch_commands.h) ----+
- *     a member's task ends or is retried: TIMER_BATCH ----+--> batch_advance
+ *     a member's task ends or is retried: TIMER_BATCH ----+--> a turn: batch_advance
  *     money is spent: TIMER_BATCH_SPENT ------------------+       | members become tasks, in order,
- *     BATCH_NET_US after the last look: TIMER_BATCH ------+       | are skipped, refused, dropped
+ *     BATCH_NET_US after the last turn: TIMER_BATCH_NET --+       | are skipped, refused, dropped
  *                                                                 v
  *     TIMER_BATCH_STOP <-- it stops with onStop: cancel, for its budget, or was cancelled
  *
  * Invariants:
  *   1. A member and its task are written in one transaction, behind the lock of the batch's row: a
  *      crash leaves both or neither, and no second task is ever made for a member.
- *   2. A batch that has not ended has a timer.  It is set before the members are read, so that one
- *      that ends meanwhile, on another lane or node, sets it anew.
+ *   2. A batch that has not ended has a timer.  A turn does not touch TIMER_BATCH before its end,
+ *      and then deletes it only if it is the one that fired: a member that ends meanwhile, on
+ *      another lane or node, sets it to another time, and there will be another turn.
  *   3. Members that are cancelled are rows of other commands: TIMER_BATCH_STOP locks their runs, in
  *      a turn of its own and without the lock of the batch.
  */
@@ -25,8 +26,10 @@
 
 #define BATCH_NET_US (30 * US_PER_SECOND)
 
-/* Takes the batch as far as it goes now, and saves it; *row is locked and may have been changed. */
-MUST_USE enum rc batch_advance(struct context *ctx, struct batch_row *row);
+/* Takes the batch as far as it goes now, and saves it; *row is locked, and may have been changed
+   since it was read as *stored. */
+MUST_USE enum rc batch_advance(struct context *ctx, struct batch_row *row,
+                               const struct batch_row *stored);
 /* Appends an event of the batch; the caller saves the row. */
 MUST_USE enum rc batch_emit(struct context *ctx, struct batch_row *row, const char *type,
                             struct event_body *body);

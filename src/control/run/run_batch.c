@@ -1,6 +1,7 @@
 #include "control/run/run_batch.h"
 #include "core/event_types.h"
 #include "store/batches.h"
+#include "store/timers.h"
 
 /* Reports of one such span of time are looked at together. */
 #define LOOK_EVERY_US US_PER_SECOND
@@ -23,14 +24,30 @@ enum rc run_batch_event(struct context *ctx, const struct flow *flow, const char
     return timer_start(ctx, TIMER_BATCH, &flow->task.batch_id, ctx->now_us);
 }
 
-/* Times on a grid: reports that keep coming do not put the look off. */
+/* Is a turn to come in any case?  Then reports of many lanes need not queue up for its timer. */
+static enum rc is_awaited(struct context *ctx, const struct id *batch_id, bool *ret_awaited)
+{
+    struct timer_row *timers;
+    size_t count;
+    enum rc rc = timers_of(ctx->db, batch_id, ctx->arena, &timers, &count, ctx->err);
+    *ret_awaited = false;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        *ret_awaited |= text_same(timers[i].kind, TIMER_BATCH_SPENT) &&
+                        timers[i].due_us > ctx->now_us;
+    return rc;
+}
+
+/* Times on a grid: reports that keep coming do not put the turn off. */
 enum rc run_batch_spent(struct context *ctx, const struct run_row *run)
 {
     int64_t budget = 0;
+    bool awaited = false;
     if (id_is_none(&run->batch_id))
         return RC_OK;
     enum rc rc = batches_budget(ctx->db, &run->batch_id, &budget, ctx->err);
-    if (rc != RC_OK || budget == 0)
+    if (rc == RC_OK && budget > 0)
+        rc = is_awaited(ctx, &run->batch_id, &awaited);
+    if (rc != RC_OK || budget == 0 || awaited)
         return rc;
     return timer_start(ctx, TIMER_BATCH_SPENT, &run->batch_id,
                        (ctx->now_us / LOOK_EVERY_US + 1) * LOOK_EVERY_US);

@@ -2,12 +2,13 @@
  * run_batch.h - what ties a run to the batch that its task is a member of: news for the batch, and
  * limits of the batch for the run.  The batch itself is moved in control/admit/batch_flow.h.
  *
- * A run never locks its batch.  It sets a timer of it, in the transaction of the change, so that
- * members that end on several lanes do not wait for each other, many ends cost one look, and a
+ * A run never locks its batch.  It sets a timer of it, in the transaction of the change: so the end
+ * of a member does not wait for a turn that makes tasks of others, many ends cost one turn, and a
  * crash loses none.
  *
- *     TIMER_BATCH         look at the members: one has ended, or some time has passed
- *     TIMER_BATCH_SPENT   the same, since money was spent: on a grid, for the reports are many
+ *     TIMER_BATCH         a turn: a member has ended, or was retried
+ *     TIMER_BATCH_NET     a turn: some time has passed since the last one
+ *     TIMER_BATCH_SPENT   a turn: money was spent; on a grid, for the reports are many
  *     TIMER_BATCH_STOP    cancel the members that are under way
  */
 #ifndef CONTROL_RUN_RUN_BATCH_H
@@ -15,6 +16,7 @@
 #include "control/run/flow.h"
 
 #define TIMER_BATCH       "batch"
+#define TIMER_BATCH_NET   "batch_net"
 #define TIMER_BATCH_SPENT "batch_spent"
 #define TIMER_BATCH_STOP  "batch_stop"
 

@@ -21,7 +21,8 @@ static enum rc has_timer(struct db *db, const struct batch_row *batch, struct ar
     enum rc rc = timers_of(db, &batch->id, scratch, &timers, &count, err);
     *ret_has = false;
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        *ret_has |= text_same(timers[i].kind, TIMER_BATCH);
+        *ret_has |= text_same(timers[i].kind, TIMER_BATCH) ||
+                    text_same(timers[i].kind, TIMER_BATCH_NET);
     return rc;
 }
 

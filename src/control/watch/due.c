@@ -213,6 +213,7 @@ static const struct timer_kind {
     {TIMER_TRAIN_CAR, train_car_due, false},
     {TIMER_SYNC, sync_due, false},
     {TIMER_BATCH, batch_due, false},
+    {TIMER_BATCH_NET, batch_due, false},
     {TIMER_BATCH_SPENT, batch_due, false},
     {TIMER_BATCH_STOP, batch_stop_due, false},
 };
