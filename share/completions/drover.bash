@@ -77,13 +77,18 @@ unpublish clean notify issue comment train sync observe attend rebase launch" ;;
     --restart) _drover_reply "$2" -W 'never on_failure always' ;;
     --policy) _drover_reply "$2" -W 'requeue fail' ;;
     --branch) _drover_reply "$2" -W "$(git branch --format='%(refname:short)' 2>/dev/null)" ;;
-    --run | --task | --depends-on | --parent) _drover_reply "$2" -W latest ;;
+    --on-stop) _drover_reply "$2" -W 'finish cancel' ;;
+    --phase) _drover_reply "$2" -W 'waiting active completed failed cancelled skipped' ;;
+    --repos) _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    --run | --task | --depends-on | --parent | --batch) _drover_reply "$2" -W latest ;;
     --status)
         case $3 in
         tasks) _drover_reply "$2" -W "$tasks timed_out" ;;
         runs) _drover_reply "$2" -W "$runs" ;;
         sagas) _drover_reply "$2" -W 'running compensating completed compensated stuck' ;;
         prs) _drover_reply "$2" -W 'open merged closed' ;;
+        batch*) _drover_reply "$2" -W "running paused stopping cancelling completed stopped \
+cancelled" ;;
         webhooks) _drover_reply "$2" -W 'applied ignored invalid lost' ;;
         esac
         ;;
@@ -93,6 +98,7 @@ unpublish clean notify issue comment train sync observe attend rebase launch" ;;
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --capacity | --heartbeat | --prompt | --account | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
+        --stop-* | --task-budget | \
         --dependency | --option | --default | --cron | --payload | --header | --id | --override) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
@@ -111,10 +117,11 @@ _drover_word() {
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
     task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | \
-        reject | say | messages | pause | resume | question | answer)
+        reject | say | messages | pause | resume | question | answer | 'batch show' | \
+        'batch pause' | 'batch resume' | 'batch cancel')
         _drover_reply "$2" -W latest ;;
     credential) _drover_reply "$2" -W 'get store erase' ;;
-    backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
+    backup | 'repo check' | batch) compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
     'agent show' | 'agent launch' | 'agent kill' | 'agent remove')
         _drover_reply "$2" -W "$(_drover_agents)" ;;
@@ -134,11 +141,14 @@ _drover() {
     fi
     seconds=$(_drover_commands | sed -n "s/^$first //p")
     if [ -n "$seconds" ]; then
-        if [ "$COMP_CWORD" -eq 2 ]; then
+        if [ "$COMP_CWORD" -eq 2 ] && [[ $current != -* ]]; then
             _drover_reply "$current" -W "$seconds"
             return
         fi
-        command="$first ${COMP_WORDS[2]}"
+        # A family may be a command itself, whose words are not commands.
+        if grep -qx -- "${COMP_WORDS[2]}" <<<"$seconds"; then
+            command="$first ${COMP_WORDS[2]}"
+        fi
     fi
     _drover_value "$previous" "$current" "$command" && return
     if [[ $current == -* ]]; then

@@ -3,11 +3,13 @@
  */
 #include "api/call.h"
 #include "base/fields.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
-enum { REASON_BYTES_MAX = 1000, FAULTS_BYTES_MAX = 256 * 1024 };
+enum { REASON_BYTES_MAX = 1000, FAULTS_BYTES_MAX = 256 * 1024, IDEMPOTENCY_KEY_MAX = 200 };
 
 enum rc call_id(const struct call *call, int var, struct id *ret_id, struct err *err)
 {
@@ -75,6 +77,32 @@ enum rc call_commit(struct call *call, struct err *err)
     if (rc != RC_OK)
         *err = command->err;
     return rc;
+}
+
+const char *call_body_hash(struct call *call, struct arena *arena)
+{
+    struct str body = http_body(&call->http);
+    char *sha256 = arena_alloc(arena, SHA256_TEXT_BYTES);
+    sha256_hex(body.at, body.len, sha256);
+    return sha256;
+}
+
+enum rc call_key(struct call *call, struct arena *arena, struct call_key *ret_key, struct err *err)
+{
+    const char *text = http_header(&call->http, "Idempotency-Key");
+    if (text == NULL)
+        return RC_OK;
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < ' ' || text[i] > '~')
+            len = 0;
+    }
+    if (len == 0 || len > IDEMPOTENCY_KEY_MAX)
+        return err_field(err, RC_MALFORMED, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key",
+                         "Idempotency-Key must be 1 to %d printable ASCII characters",
+                         IDEMPOTENCY_KEY_MAX);
+    *ret_key = (struct call_key){arena_strdup(arena, text), call_body_hash(call, arena)};
+    return RC_OK;
 }
 
 enum rc call_no_fields(struct call *call, struct err *err)

@@ -54,6 +54,14 @@ void call_wait(struct call *call);
 MUST_USE enum rc call_commit(struct call *call, struct err *err);
 /* For commands whose body has no fields: {} or none at all. */
 MUST_USE enum rc call_no_fields(struct call *call, struct err *err);
+/* The header Idempotency-Key, and the hash of the body that goes with it. */
+struct call_key {
+    const char *text; /* *ret_key is untouched without one. */
+    const char *body_sha256;
+};
+const char *call_body_hash(struct call *call, struct arena *arena);
+MUST_USE enum rc call_key(struct call *call, struct arena *arena, struct call_key *ret_key,
+                          struct err *err);
 /* {"reason": ...} or nothing; *ret_reason lives in the tree of the call's command. */
 MUST_USE enum rc call_reason(struct call *call, const char **ret_reason, struct err *err);
 

@@ -27,6 +27,15 @@ API_COMMAND(api_task_retry);
 API_QUERY(api_task_list);
 API_QUERY(api_task_get);
 
+/* batches.c */
+API_COMMAND(api_batch_submit);
+API_BUILD(api_batch_pause);
+API_BUILD(api_batch_resume);
+API_BUILD(api_batch_cancel);
+API_ANSWER(api_batch_answer);
+API_QUERY(api_batch_list);
+API_QUERY(api_batch_get);
+
 /* candidates.c */
 API_QUERY(api_task_candidates);
 API_QUERY(api_task_config);

@@ -43,6 +43,7 @@ static void task_request(struct jw *jw, const struct task_row *task)
 {
     jw_kstr(jw, "repository", task->repository);
     key_id(jw, "parentTaskId", &task->parent_id);
+    key_id(jw, "batchId", &task->batch_id);
     jw_kstr(jw, "description", task->description);
     key_int_or_null(jw, "issueNumber", task->issue_number);
     jw_kstr(jw, "taskType", task->task_type);

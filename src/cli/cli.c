@@ -39,6 +39,7 @@ static const struct {
     {NULL, cli_agents_check_commands},
     {"Agents", cli_agent_commands},
     {"Tasks", cli_task_commands},
+    {NULL, cli_batch_commands},
     {NULL, cli_compare_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},

@@ -36,6 +36,8 @@ struct cli {
     int64_t timeout_ms;     /* Of calls that name none; 0: as the client has it. */
     const atomic_int *stop; /* Ends calls to the server once it is not 0; or NULL. */
     enum rc failure;        /* That cli_fail printed last. */
+    bool over;              /* What is watched has ended, by the last draw: refresh.h. */
+    int outcome;            /* The exit status then. */
 };
 
 enum cli_flags {
@@ -66,6 +68,7 @@ extern const struct cli_command cli_agents_commands[];
 extern const struct cli_command cli_agents_check_commands[];
 extern const struct cli_command cli_agent_commands[];
 extern const struct cli_command cli_task_commands[];
+extern const struct cli_command cli_batch_commands[];
 extern const struct cli_command cli_compare_commands[];
 extern const struct cli_command cli_run_commands[];
 extern const struct cli_command cli_steer_commands[];

@@ -115,6 +115,19 @@ static int print_all(struct cli *cli, const struct cli_source *source, struct fa
     return cli_exit_of(rc);
 }
 
+void cli_problem_faults(struct cli *cli, struct str problem, struct faults *faults)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    if (js_parse(problem.at, problem.len, &tree, NULL) != RC_OK)
+        return;
+    const struct js *errors = js_get(tree, "errors");
+    for (size_t i = 0; i < js_count(errors); i++) {
+        const struct js *each = js_at(errors, i);
+        faults_add(faults, &cli->arena, js_get_str(each, "path", ""),
+                   js_get_str(each, "message", ""));
+    }
+}
+
 int cli_print_faults(struct cli *cli, const struct cli_source *source, struct faults *faults)
 {
     faults_locate(faults, buf_str(&source->text));

@@ -25,6 +25,8 @@ void cli_source_release(struct cli_source *source); /* For CLEANUP. */
 MUST_USE bool cli_source_read(struct cli *cli, const char *path, struct cli_source *source,
                               int *ret_exit);
 
+/* The errors of a server's answer, if it has a list of them by path. */
+void cli_problem_faults(struct cli *cli, struct str problem, struct faults *faults);
 /* Finds the lines and prints all to stderr; returns the exit status. */
 int cli_print_faults(struct cli *cli, const struct cli_source *source, struct faults *faults);
 #endif

@@ -40,6 +40,7 @@ static const struct noun dead_letter_noun = {"dead letter", "/v1/dead-letters?ar
                                              NULL};
 static const struct noun saga_noun = {"saga", "/v1/sagas", NULL, NULL};
 static const struct noun memory_noun = {"memory", "/v1/memories", NULL, NULL};
+static const struct noun batch_noun = {"batch", "/v1/batches", NULL, NULL};
 
 /* ---- the search ---- */
 
@@ -236,6 +237,11 @@ enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id, s
 enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     return resolve(cli, &memory_noun, word, ret_id, err);
+}
+
+enum rc cli_resolve_batch(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+{
+    return resolve(cli, &batch_noun, word, ret_id, err);
 }
 
 /* ---- what waits for a person ---- */

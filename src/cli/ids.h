@@ -1,5 +1,5 @@
 /*
- * ids.h - which task, run, dead letter, saga or memory a word on the command line means.
+ * ids.h - which task, run, dead letter, saga, memory or batch a word on the command line means.
  *
  *     a whole id          that one; a task where a run is wanted means its latest run, and a run
  *                         where a task is wanted means its task
@@ -22,13 +22,15 @@ MUST_USE enum rc cli_resolve_task(struct cli *cli, const char *word, struct id *
                                   struct err *err);
 MUST_USE enum rc cli_resolve_run(struct cli *cli, const char *word, struct id *ret_id,
                                  struct err *err);
-/* A job that is a dead letter, a saga, a memory; a whole id is not looked up. */
+/* A job that is a dead letter, a saga, a memory, a batch; a whole id is not looked up. */
 MUST_USE enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *ret_id,
                                          struct err *err);
 MUST_USE enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id,
                                   struct err *err);
 MUST_USE enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id,
                                     struct err *err);
+MUST_USE enum rc cli_resolve_batch(struct cli *cli, const char *word, struct id *ret_id,
+                                   struct err *err);
 /* What waits for a person: the start of its id, or of that of its run or task; latest: the newest
    that waits.  A whole id is sent to the server as it is. */
 struct cli_waiting {

@@ -286,6 +286,8 @@ static int go_on(struct refresh *refresh)
             return status;
         if (ferror(stdout))
             return CLI_DONE; /* The reader has closed stdout: stop. */
+        if (refresh->cli->over)
+            return refresh->cli->outcome;
         wait_turn(refresh);
         if (*refresh->interrupted)
             return CLI_INTERRUPTED;

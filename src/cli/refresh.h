@@ -17,7 +17,8 @@ extern const struct arg_option cli_refresh_options[];
 
 /*
  * Calls draw, which prints and returns its exit status, until Ctrl-C (CLI_INTERRUPTED), until
- * the reader of stdout has closed it (CLI_DONE), or until a failure that is not temporary.  An
+ * the reader of stdout has closed it (CLI_DONE), until it has set cli->over (cli->outcome), or
+ * until a failure that is not temporary.  An
  * unreachable or busy server is temporary, once draw has succeeded.  What draw allocates from
  * cli->arena lives until it returns.
  */

@@ -50,20 +50,6 @@ static void write_document(struct cli *cli, const struct js *config, const char 
     jw_end(&jw, '}');
 }
 
-/* The errors of the server's answer, if it has a list of them by path. */
-static void read_errors(struct cli *cli, struct str problem, struct faults *faults)
-{
-    CLEANUP(js_freep) struct js *tree = NULL;
-    if (js_parse(problem.at, problem.len, &tree, NULL) != RC_OK)
-        return;
-    const struct js *errors = js_get(tree, "errors");
-    for (size_t i = 0; i < js_count(errors); i++) {
-        const struct js *each = js_at(errors, i);
-        faults_add(faults, &cli->arena, js_get_str(each, "path", ""),
-                   js_get_str(each, "message", ""));
-    }
-}
-
 int cli_repo_put(struct cli *cli, const char *name, const struct cli_source *source,
                  const char *url)
 {
@@ -82,7 +68,7 @@ int cli_repo_put(struct cli *cli, const char *name, const struct cli_source *sou
     if (rc == RC_OK)
         rc = http_client_call(cli->client, &call, &answer.body, &head, &err);
     if (rc == RC_INVALID)
-        read_errors(cli, buf_str(&answer.body), &faults);
+        cli_problem_faults(cli, buf_str(&answer.body), &faults);
     if (faults.count > 0 && source->tree != NULL)
         return cli_print_faults(cli, source, &faults);
     if (rc != RC_OK)

@@ -58,6 +58,18 @@ static enum rc write_parent(struct cli *cli, struct jw *jw, struct err *err)
     return rc;
 }
 
+static enum rc write_batch(struct cli *cli, struct jw *jw, struct err *err)
+{
+    const char *word = args_text(&cli->args, "batch", NULL);
+    struct id id;
+    if (word == NULL)
+        return RC_OK;
+    enum rc rc = cli_resolve_batch(cli, word, &id, err);
+    if (rc == RC_OK)
+        jw_kstr(jw, "batch", id.text);
+    return rc;
+}
+
 static enum rc write_dependencies(struct cli *cli, struct jw *jw, struct err *err)
 {
     size_t at = 0;
@@ -188,6 +200,8 @@ static enum rc write_submission(struct cli *cli, const struct submission *submis
     jw_optstr(&jw, "persona", args_text(args, "persona", NULL));
     jw_optstr(&jw, "agent", args_text(args, "agent", NULL));
     enum rc rc = write_parent(cli, &jw, err);
+    if (rc == RC_OK)
+        rc = write_batch(cli, &jw, err);
     if (rc == RC_OK)
         rc = write_dependencies(cli, &jw, err);
     if (rc == RC_OK)
@@ -343,7 +357,7 @@ static void tasks_table(struct cli *cli, const struct cli_listing *listing)
 static int run_tasks(struct cli *cli)
 {
     struct err err = {0};
-    struct id parent;
+    struct id parent, batch;
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES_MAX);
     buf_adds(&path, "/v1/tasks");
@@ -352,6 +366,12 @@ static int run_tasks(struct cli *cli)
         if (rc != RC_OK)
             return cli_fail(cli, rc, &err);
         url_add_query(&path, "parent", parent.text);
+    }
+    if (args_has(&cli->args, "batch")) {
+        enum rc rc = cli_resolve_batch(cli, args_text(&cli->args, "batch", ""), &batch, &err);
+        if (rc != RC_OK)
+            return cli_fail(cli, rc, &err);
+        url_add_query(&path, "batch", batch.text);
     }
     if (args_has(&cli->args, "repo"))
         url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
@@ -544,6 +564,7 @@ static const struct arg_option submit_options[] = {
     {"max-budget", "USD", "stop the agent at this cost", ARG_REAL, 0, 0, NULL},
     {"max-tokens", "N", "stop the agent after so many tokens, input and output", ARG_INT, 1,
      INT32_MAX, NULL},
+    {"batch", "ID", "make it a member of this batch", ARG_TEXT, 0, 0, NULL},
     {"parent", "TASK", "make it a sub-task, within what is left of that task's budget", ARG_TEXT, 0,
      0, NULL},
     {"key", "KEY", "idempotency key: the same key gives the same task", ARG_TEXT, 0, 0, NULL},
@@ -565,6 +586,7 @@ static const struct arg_option submit_options[] = {
 };
 static const struct arg_option tasks_options[] = {
     {"parent", "TASK", "only sub-tasks of this task", ARG_TEXT, 0, 0, NULL},
+    {"batch", "ID", "only tasks of this batch", ARG_TEXT, 0, 0, NULL},
     {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
     {"status", "STATUS", "only with this status", ARG_CHOICE, 0, 0, status_names},
     {"persona", "NAME", "only for agents of this persona", ARG_TEXT, 0, 0, NULL},
@@ -590,8 +612,8 @@ const struct cli_command cli_task_commands[] = {
      submit_options, "drover submit --repo acme/billing --watch \"fix the rounding of VAT\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_submit},
     {"tasks", "list tasks",
-     "[--repo NAME] [--status STATUS] [--parent TASK] [--persona NAME] [--agent NAME] [--limit N]"
-     " [--watch] [--json]",
+     "[--repo NAME] [--status STATUS] [--parent TASK] [--batch ID] [--persona NAME]"
+     " [--agent NAME] [--limit N] [--watch] [--json]",
      tasks_options, "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_tasks},
     {"task", "show a task", "ID [--config] [--json]", task_options, "drover task latest",

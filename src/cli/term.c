@@ -67,6 +67,10 @@ enum tone term_status_tone(const char *status)
         {"submitted", TONE_PLAIN}, {"queued", TONE_PLAIN},
         {"succeeded", TONE_GREEN}, {"compensating", TONE_YELLOW},
         {"compensated", TONE_DIM}, {"stuck", TONE_RED},
+        {"paused", TONE_YELLOW},   {"stopping", TONE_YELLOW},
+        {"stopped", TONE_RED},     {"cancelling", TONE_YELLOW},
+        {"refused", TONE_RED},     {"skipped", TONE_DIM},
+        {"dropped", TONE_DIM},     {"waiting", TONE_PLAIN},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         if (text_same(table[i].status, status))

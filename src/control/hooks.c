@@ -11,6 +11,7 @@
 #include "control/pr/train_jobs.h"
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
+#include "control/run/run_batch.h"
 #include "control/run/run_jobs.h"
 #include "core/run/retry_rule.h"
 #include "core/step_kind.h"
@@ -90,6 +91,12 @@ static const struct job_hooks job_hooks = {
     .may_replay = saga_allows_replay,
 };
 
+static enum rc run_event(struct context *ctx, const struct flow *flow, const char *type)
+{
+    enum rc rc = intake_event(ctx, flow, type);
+    return rc == RC_OK ? run_batch_event(ctx, flow, type) : rc;
+}
+
 static enum rc admit(struct context *ctx, void *state)
 {
     return admit_queued(ctx, state);
@@ -100,5 +107,5 @@ const struct control_hooks control_hooks = {
     .admit_state_bytes = sizeof(struct admit_walk),
     .read_owners = run_jobs_read_owners,
     .jobs = &job_hooks,
-    .run_event = intake_event,
+    .run_event = run_event,
 };

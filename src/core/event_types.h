@@ -153,4 +153,12 @@
 #define EV_AGENT_EXITED              "agent.exited"
 #define EV_AGENT_HEARTBEAT_MISSED    "agent.heartbeat.missed"
 #define EV_AGENT_KILLED              "agent.killed"
+#define EV_BATCH_CREATED             "agent.batch.created"
+#define EV_BATCH_PROGRESSED          "agent.batch.progressed"
+#define EV_BATCH_PAUSED              "agent.batch.paused"
+#define EV_BATCH_RESUMED             "agent.batch.resumed"
+#define EV_BATCH_STOPPING            "agent.batch.stopping"
+#define EV_BATCH_COMPLETED           "agent.batch.completed"
+#define EV_BATCH_STOPPED             "agent.batch.stopped"
+#define EV_BATCH_CANCELLED           "agent.batch.cancelled"
 #endif

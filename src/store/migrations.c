@@ -755,5 +755,6 @@ const struct migration migrations[] = {
     {15, "disks", migration_disks},
     {16, "agents", migration_agents},
     {17, "scratch", migration_scratch},
+    {18, "batches", migration_batches},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -58,6 +58,12 @@ static const struct sql sql_list = {
     " ORDER BY name LIMIT $3",
     "tti",
 };
+static const struct sql sql_names = {
+    "repository_names",
+    "SELECT name, quarantined_us FROM repositories WHERE workspace_id = $1 AND name > $2"
+    " AND removed = 0 ORDER BY name LIMIT $3",
+    "tti",
+};
 
 enum rc repositories_put(struct db *db, const struct repository_row *row, struct err *err)
 {
@@ -99,4 +105,25 @@ enum rc repositories_list(struct db *db, const struct id *workspace_id, const ch
         db, &sql_list,
         P_LIST(P_ID(workspace_id), P_TEXT(after_name == NULL ? "" : after_name), P_LIMIT(limit)),
         &repository_shape, arena, ret_rows, ret_count, err);
+}
+
+static enum rc name_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    struct repository_name *row = to;
+    row->name = read_text(reader);
+    row->quarantined = read_int(reader) > 0;
+    return RC_OK;
+}
+static const struct shape name_shape = SHAPE_OF_RESULT("repository", struct repository_name,
+                                                       name_decode);
+
+enum rc repositories_names(struct db *db, const struct id *workspace_id, const char *after_name,
+                           int64_t limit, struct arena *arena, struct repository_name **ret_rows,
+                           size_t *ret_count, struct err *err)
+{
+    return query_all(
+        db, &sql_names,
+        P_LIST(P_ID(workspace_id), P_TEXT(after_name == NULL ? "" : after_name), P_LIMIT(limit)),
+        &name_shape, arena, ret_rows, ret_count, err);
 }

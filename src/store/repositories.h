@@ -34,4 +34,13 @@ MUST_USE enum rc repositories_list(struct db *db, const struct id *workspace_id,
                                    const char *after_name, int64_t limit, struct arena *arena,
                                    struct repository_row **ret_rows, size_t *ret_count,
                                    struct err *err);
+/* The same without their configurations. */
+struct repository_name {
+    const char *name;
+    bool quarantined;
+};
+MUST_USE enum rc repositories_names(struct db *db, const struct id *workspace_id,
+                                    const char *after_name, int64_t limit, struct arena *arena,
+                                    struct repository_name **ret_rows, size_t *ret_count,
+                                    struct err *err);
 #endif

@@ -53,6 +53,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, run_no, COLUMN_NEW),
     COLUMN(struct run_row, parent_run_id, COLUMN_NEW),
     COLUMN(struct run_row, root_run_id, COLUMN_NEW),
+    COLUMN(struct run_row, batch_id, COLUMN_NEW),
     COLUMN(struct run_row, requested_by, COLUMN_NEW),
     COLUMN(struct run_row, task_type, COLUMN_NEW),
     COLUMN(struct run_row, max_turns, COLUMN_NEW),

@@ -26,6 +26,7 @@ struct run_row {
     /* Its place in a budget tree (core/run/budget_tree.h).  The run of the parent task, or none;
        the run at the root, or none: neither a parent nor a sub-task. */
     struct id parent_run_id, root_run_id;
+    struct id batch_id; /* Of its task. */
     enum run_status status;
     enum run_stop stop; /* A worker was asked to stop it. */
     int64_t attempt;    /* Of the agent, from 1; 0 before the first. */

@@ -57,6 +57,7 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, origin, COLUMN_NEW),
     COLUMN(struct task_row, persona, COLUMN_NEW),
     COLUMN(struct task_row, agent, COLUMN_NEW),
+    COLUMN(struct task_row, batch_id, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
 
@@ -106,8 +107,9 @@ static const struct sql sql_runs = {
          " AND ($3 IS NULL OR requested_by = $3)"                                           \
          " AND ($4 IS NULL OR parent_id = $4)"                                              \
          " AND ($5 IS NULL OR persona = $5) AND ($6 IS NULL OR agent = $6)"                 \
-         " AND id < $7 AND id >= $8 ORDER BY id DESC LIMIT $9",                             \
-         "tttttttti"},                                                                      \
+         " AND ($7 IS NULL OR batch_id = $7)"                                               \
+         " AND id < $8 AND id >= $9 ORDER BY id DESC LIMIT $10",                            \
+         "ttttttttti"},                                                                     \
             LIST_WALK(name, "tasks", walk),                                                 \
     }
 static const struct list_sql sql_list = TASK_LIST("task_list", "1 = 1", LIST_WALK_ALL);
@@ -119,6 +121,8 @@ static const struct list_sql sql_list_status = TASK_LIST("task_list_status", "st
                                                          "status = $1");
 static const struct list_sql sql_list_parent = TASK_LIST("task_list_parent", "parent_id = $4",
                                                          "parent_id = $1");
+static const struct list_sql sql_list_batch = TASK_LIST("task_list_batch", "batch_id = $5",
+                                                        "batch_id = $1");
 
 static const struct sql sql_count_children = {
     "task_count_children",
@@ -229,17 +233,22 @@ enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena
                              P_ID(&filter->parent_id),
                              P_TEXT(filter->persona),
                              P_TEXT(filter->agent),
+                             P_ID(&filter->batch_id),
                              P_TEXT(cursor_or_end(&filter->before)),
                              P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
     int conditions = (filter->repository != NULL) + (status != NULL) +
-                     (filter->requested_by != NULL) + !id_is_none(&filter->parent_id);
+                     (filter->requested_by != NULL) + !id_is_none(&filter->parent_id) +
+                     !id_is_none(&filter->batch_id);
     bool addressed = filter->persona != NULL || filter->agent != NULL; /* Without an index. */
     struct list_ask ask = {&sql_list, params,       COUNT_OF(params),
                            NULL,      filter->scan, conditions > 1 || addressed};
     if (!id_is_none(&filter->parent_id)) {
         ask.sql = &sql_list_parent;
         ask.lead = filter->parent_id.text;
+    } else if (!id_is_none(&filter->batch_id)) {
+        ask.sql = &sql_list_batch;
+        ask.lead = filter->batch_id.text;
     } else if (filter->repository != NULL) {
         ask.sql = &sql_list_repository;
         ask.lead = filter->repository;

@@ -49,6 +49,7 @@ struct task_row {
     struct str origin;      /* JSON object: the issue that it was made of; or empty. */
     const char *persona;    /* For agents of this kind, or NULL: core/agent/addressee.h */
     const char *agent;      /* For the agent of this name, or NULL. */
+    struct id batch_id;     /* The batch that it, or its parent task, is a member of; or none. */
 };
 
 struct task_filter { /* NULL, none or -1: any */
@@ -57,6 +58,7 @@ struct task_filter { /* NULL, none or -1: any */
     const char *requested_by;
     struct id parent_id;
     const char *persona, *agent;
+    struct id batch_id;
     struct id before; /* Newest first; only ids smaller than this (the cursor). */
     int64_t limit;
     struct scan *scan; /* scan.h, or NULL: the whole table */

@@ -44,6 +44,12 @@ static void add_up(struct totals *totals, const struct world *world, const struc
     totals->lost += world->lost;
 }
 
+/* Between two members of a batch no run may be open. */
+static bool is_at_work(struct world *world, const struct model *model)
+{
+    return model_open_runs(model) > 0 || batches_left(world) > 0;
+}
+
 /* One world: faults while tasks come in, then calm until everything has come to rest. */
 static void simulate(uint64_t seed, int64_t tasks, struct totals *totals)
 {
@@ -53,24 +59,28 @@ static void simulate(uint64_t seed, int64_t tasks, struct totals *totals)
     world.faults.trouble = 0; /* Its people take it for granted that commands do not fail. */
     struct model *model = model_new(&world);
     people_start(&world, tasks);
+    batches_start(&world);
     workers_start(&world);
     int64_t steps_max = tasks * STEPS_MAX_PER_TASK;
     while (people_submitted() < tasks && world_step(&world)) {
     }
     int64_t calm_us = world.mono_us + 3600 * US_PER_SECOND;
     while (world.mono_us < calm_us && world_step(&world))
-        if (world.steps % 1000 == 0 && model_open_runs(model) == 0)
+        if (world.steps % 1000 == 0 && model_open_runs(model) == 0 && batches_left(&world) == 0)
             break;
     world.faults = (struct faults){0};
-    while (model_open_runs(model) > 0 && world_step(&world))
+    while (is_at_work(&world, model) && world_step(&world))
         if (world.steps > steps_max)
-            world_broken(&world, "%" PRId64 " runs do not come to an end", model_open_runs(model));
+            world_broken(&world, "%" PRId64 " runs and %" PRId64 " batches do not come to an end",
+                         model_open_runs(model), batches_left(&world));
     /* What the last of them left to do, and to try again. */
     int64_t rest_us = world.mono_us + 200 * US_PER_SECOND;
     while (world.mono_us < rest_us && world_step(&world)) {
     }
     model_look(model);
     model_look_at_the_end(model);
+    if (batches_left(&world) > 0)
+        world_broken(&world, "a batch has not ended");
     add_up(totals, &world, model);
     world_close(&world);
     model_free(model);

@@ -5,6 +5,7 @@
 #include "store/accounts.h"
 #include "store/agents.h"
 #include "store/approvals.h"
+#include "store/batches.h"
 #include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
@@ -237,6 +238,7 @@ struct world {
     struct saga_row saga;
     struct train_row train;
     struct pull_request_row pull_request;
+    struct batch_row batch;
 };
 typedef enum rc write_fn(struct db *db, const void *row, struct err *err);
 #define WRITE(function, type)                                                        \
@@ -258,6 +260,10 @@ WRITE(jobs_insert, struct job_row)
 WRITE(jobs_save, struct job_row)
 WRITE(jobs_grow, struct job_row)
 WRITE(attempts_insert, struct attempt_row)
+WRITE(batches_insert, struct batch_row)
+WRITE(batches_save, struct batch_row)
+WRITE(batch_members_insert, struct batch_member_row)
+WRITE(batch_members_save, struct batch_member_row)
 WRITE(approvals_insert, struct approval_row)
 WRITE(approvals_save, struct approval_row)
 WRITE(questions_insert, struct question_row)
@@ -338,6 +344,9 @@ static const struct aggregate {
     {"agents", &agent_shape, "id", write_agents_insert, {write_agents_save}, NULL, NULL, NULL},
     {"approvals", &approval_shape, "id", write_approvals_insert, {write_approvals_save},
      "status", "pending", "approved"},
+    {"batches", &batch_shape, "id", write_batches_insert, {write_batches_save}, NULL, NULL, NULL},
+    {"batch_members", &batch_member_shape, "id", write_batch_members_insert,
+     {write_batch_members_save}, NULL, NULL, NULL},
     {"questions", &question_shape, "id", write_questions_insert, {write_questions_save},
      "status", "pending", "answered"},
     {"event_log", &event_shape, "id", write_events_append, {NULL}, NULL, NULL, NULL},
@@ -460,6 +469,7 @@ static void point(struct fixture *f, const struct world *world, const struct agg
                    {"run_id", &world->run.id},
                    {"saga_id", is_run ? NULL : &world->saga.id},
                    {"train_id", &world->train.id},
+                   {"batch_id", &world->batch.id},
                    {"pull_request_id", is_run ? NULL : &world->pull_request.id}};
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
         struct id *at = member(aggregate, targets[i].column, row);
@@ -478,6 +488,9 @@ static struct world world_make(struct fixture *fixture)
                                    .workspace_id = f.workspace_id,
                                    .definition = STR("[]")};
     must(sagas_insert(f.db, &world.saga, &f.err));
+    world.batch = (struct batch_row){
+        .id = fixture_id(fixture), .workspace_id = f.workspace_id, .name = "world"};
+    must(batches_insert(f.db, &world.batch, &f.err));
     world.train = (struct train_row){.id = fixture_id(fixture),
                                      .workspace_id = f.workspace_id,
                                      .repository_id = f.repository_id,

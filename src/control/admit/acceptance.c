@@ -35,3 +35,19 @@ enum rc acceptance_check(struct context *ctx, const struct acceptance *request)
         ctx->err->retry_ms = (day_start_us(ctx->now_us) + US_PER_DAY - ctx->now_us) / US_PER_MS + 1;
     return rc;
 }
+
+enum rc acceptance_wait(struct context *ctx, const char *requested_by,
+                        struct acceptance_wait *ret_wait)
+{
+    const struct acceptance any = {
+        .requested_by = requested_by, .repository = "", .onboarded = true, .overridden = true};
+    *ret_wait = (struct acceptance_wait){0};
+    enum rc rc = acceptance_check(ctx, &any);
+    if (rc != RC_LIMIT && rc != RC_DENIED)
+        return rc;
+    ret_wait->reason = arena_strdup(ctx->arena, ctx->err->text);
+    if (ctx->err->retry_ms > 0)
+        ret_wait->retry_us = ctx->now_us + ctx->err->retry_ms * US_PER_MS;
+    err_clear(ctx->err);
+    return RC_OK;
+}

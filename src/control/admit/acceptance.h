@@ -19,4 +19,12 @@ struct acceptance {       /* The request to check. */
 };
 /* As admission_submit; a refusal carries the time of the next useful retry. */
 MUST_USE enum rc acceptance_check(struct context *ctx, const struct acceptance *request);
+
+/* What passes with time and holds back every task of this person: rate and cost. */
+struct acceptance_wait {
+    const char *reason; /* For people; NULL: nothing does. */
+    int64_t retry_us;   /* The time of the next useful try; 0: not known. */
+};
+MUST_USE enum rc acceptance_wait(struct context *ctx, const char *requested_by,
+                                 struct acceptance_wait *ret_wait);
 #endif

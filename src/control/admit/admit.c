@@ -34,6 +34,7 @@
 #include "control/run/flow.h"
 #include "control/run/overloads.h"
 #include "control/run/quarantine.h"
+#include "control/run/run_batch.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "core/event_types.h"
@@ -290,10 +291,11 @@ static void account_fact(struct context *ctx, const struct flow *flow,
     pool_note_empty(ctx, offer);
 }
 
-/* Other tasks that the run waits for. */
+/* Other tasks that the run waits for, and its batch. */
 struct waits {
     bool dependency;
     const char *candidates; /* What its candidates do, or NULL. */
+    const char *batch;      /* Why its batch holds it back, or NULL. */
 };
 
 static void note_waits(struct context *ctx, const struct run_row *run, const struct waits *waits,
@@ -307,6 +309,8 @@ static void note_waits(struct context *ctx, const struct run_row *run, const str
             1, 1, "a task that it depends on has not completed"};
     if (waits->candidates != NULL)
         facts->of[CHECK_CANDIDATES] = (struct start_fact){1, 1, waits->candidates};
+    if (waits->batch != NULL)
+        facts->of[CHECK_BATCH] = (struct start_fact){1, 1, waits->batch};
 }
 
 /* Evaluates every check; starts the run, or leaves it with the reason why it waits. */
@@ -385,6 +389,9 @@ static enum rc try_run(struct context *ctx, void *subject, const struct failure 
     enum candidates_gate gate;
     rc = candidates_gate(ctx, &flow, &gate, &waits.candidates);
     if (rc != RC_OK || gate == CANDIDATES_FAILED)
+        return rc;
+    rc = run_batch_gate(ctx, &flow.run, &waits.batch);
+    if (rc != RC_OK)
         return rc;
     return decide(look->admission, &flow, line, &waits, &look->check);
 }

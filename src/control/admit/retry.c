@@ -9,6 +9,7 @@
 #include "control/run/effective.h"
 #include "control/run/flow.h"
 #include "control/run/quarantine.h"
+#include "control/run/run_batch.h"
 #include "control/run/subtasks.h"
 #include "store/repositories.h"
 
@@ -58,6 +59,16 @@ static enum rc find_parent(struct context *ctx, struct flow *flow, struct flow *
     return rc == RC_OK ? subtasks_check(ctx, &parent->run, &flow->task.id, &flow->lineage) : rc;
 }
 
+/* A member of a batch within what is left of the budget of that. */
+static enum rc check_batch(struct context *ctx, struct flow *flow)
+{
+    const struct id *batch_id = &flow->task.batch_id;
+    if (!id_is_none(&flow->task.parent_id))
+        return RC_OK; /* Its parent's matter. */
+    enum rc rc = run_batch_may_retry(ctx, batch_id);
+    return rc == RC_OK ? run_batch_left(ctx, batch_id, &flow->lineage.left.cost_microusd) : rc;
+}
+
 static enum rc insert_next_run(struct context *ctx, struct flow *flow)
 {
     bool overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE);
@@ -86,6 +97,8 @@ static enum rc retry_task(struct context *ctx, struct flow *flow, const char *re
         rc = check_entry(ctx, flow, requested_by);
     if (rc == RC_OK)
         rc = find_parent(ctx, flow, &parent);
+    if (rc == RC_OK)
+        rc = check_batch(ctx, flow);
     if (rc == RC_OK)
         rc = insert_next_run(ctx, flow);
     if (rc == RC_OK && !id_is_none(&parent.run.id))

@@ -2,7 +2,7 @@
  * submit.c - submits a task: checks it, records it with its first run, and leaves it to admission.
  *
  * Submission locks no row that others share, so that submissions never wait for each other: but for
- * sub-tasks, which lock the run of their parent.
+ * sub-tasks, which lock the run of their parent, and tasks that join a batch, which lock that.
  *
  * An agent may submit sub-tasks of its own task.  It is hostile: what it asks for is never more
  * than its parent was given (check_agent), and what it is refused leaves no event, so that it
@@ -10,6 +10,7 @@
  */
 #include "control/admit/submit.h"
 #include "control/admit/acceptance.h"
+#include "control/admit/batch_flow.h"
 #include "control/admit/best_of.h"
 #include "control/commit/read_ahead.h"
 #include "control/run/assignment.h"
@@ -17,6 +18,7 @@
 #include "control/run/flow.h"
 #include "control/run/policies.h"
 #include "control/run/quarantine.h"
+#include "control/run/run_batch.h"
 #include "control/run/subtasks.h"
 #include "core/agent/addressee.h"
 #include "core/event_types.h"
@@ -112,6 +114,8 @@ static void inherit(struct submission *want, const struct task_row *parent)
         want->mode = parent->mode;
     if (!want->priority_given)
         want->priority = parent->priority;
+    want->batch_id = parent->batch_id;
+    want->batch_joins = false;
     if (!text_same(want->repository, parent->repository))
         return;
     if (want->target_branch == NULL)
@@ -335,6 +339,7 @@ static enum rc fill_task(struct context *ctx, const struct submission *want,
         .origin = want->origin,
         .persona = want->persona,
         .agent = want->agent,
+        .batch_id = want->batch_id,
         .requested_by = request->requested_by,
         .run_count = 1,
         .created_us = ctx->now_us,
@@ -365,6 +370,7 @@ static enum rc emit_submitted(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "repositoryId", task->repository_id.text);
     jw_kstr(&body.jw, "repository", task->repository);
     jw_optstr(&body.jw, "parentTaskId", id_or_null(&task->parent_id));
+    jw_optstr(&body.jw, "batchId", id_or_null(&task->batch_id));
     jw_kstr(&body.jw, "taskType", task->task_type);
     jw_kstr(&body.jw, "riskLevel", risk_name(task->risk));
     jw_kstr(&body.jw, "executionMode", mode_name(task->mode));
@@ -421,16 +427,31 @@ static enum rc adopt(struct context *ctx, struct submission *want, struct flow *
     return rc;
 }
 
+/* A member has at most what the budget of its batch leaves; a sub-task, what its parent does. */
+static enum rc check_batch(struct context *ctx, const struct submission *want, struct flow *flow,
+                           struct batch_joining *joining)
+{
+    enum rc rc = RC_OK;
+    if (want->batch_joins)
+        rc = batch_join_check(ctx, &want->batch_id, joining);
+    if (rc == RC_OK && id_is_none(&flow->lineage.parent_run_id))
+        rc = run_batch_left(ctx, &want->batch_id, &flow->lineage.left.cost_microusd);
+    return rc;
+}
+
 static enum rc accept(struct context *ctx, const struct submission *want,
                       struct acceptance *request, struct flow *parent, struct submitted *answer)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     struct repository_row repository;
+    struct batch_joining joining = {0};
     enum rc rc = check_entry(ctx, want, request, parent, &flow, &repository);
     if (rc == RC_DENIED && !is_of_agent(want)) {
         answer->refused = rc;
         return record_rejection(ctx, want, request, answer);
     }
+    if (rc == RC_OK)
+        rc = check_batch(ctx, want, &flow, &joining);
     if (rc == RC_OK)
         rc = fill_task(ctx, want, request, parent, &repository, &flow);
     if (rc != RC_OK)
@@ -442,6 +463,8 @@ static enum rc accept(struct context *ctx, const struct submission *want,
         rc = write_rows(ctx, want, &flow, denied ? want->override_reason : NULL);
     if (rc == RC_OK && !id_is_none(&parent->run.id))
         rc = subtasks_join(ctx, &parent->run);
+    if (rc == RC_OK && want->batch_joins)
+        rc = batch_join(ctx, &joining, &flow.task);
     if (rc == RC_OK && flow.task.best_of > 0)
         rc = best_of_submit(ctx, want, &repository, &flow);
     if (rc != RC_OK)

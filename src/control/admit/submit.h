@@ -13,6 +13,8 @@ enum { TASK_DEPENDS_MAX = 100, TASK_DESCRIPTION_MAX = 64 * 1024 };
 struct submission {
     struct id parent_id;     /* The task that it is a part of, or none. */
     struct id agent_run_id;  /* The run whose agent submits it, as a part of its task; or none. */
+    struct id batch_id;      /* The batch that it is a member of, or none. */
+    bool batch_joins;        /* It becomes one by this; else it is one already. */
     const char *repository;  /* NULL: the parent's */
     const char *description; /* or NULL */
     int64_t issue_number;    /* 0: none.  At least one of the two. */

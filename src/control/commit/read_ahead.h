@@ -17,7 +17,7 @@
  *   4. jobs        by id, the same
  *   5. the rest    as each command comes to it, always after the run or job that it belongs to:
  *                  ordering key, saga, breaker, account, approval, pull request, train, timer; and
- *                  what belongs to neither: queue, schedule, request, lease of a node
+ *                  what belongs to neither: queue, schedule, request, batch, lease of a node
  *
  * Repositories are not locked, and queues only for their rate and their configuration.
  *

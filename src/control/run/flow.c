@@ -262,6 +262,7 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .run_no = run_no,
         .parent_run_id = flow->lineage.parent_run_id,
         .root_run_id = flow->lineage.root_run_id,
+        .batch_id = task->batch_id,
         .status = RUN_QUEUED,
         .branch = arena_printf(ctx->arena, "drover/%s/%lld-%s", task->id.text, (long long)run_no,
                                slug),

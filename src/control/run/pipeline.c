@@ -12,6 +12,7 @@
 #include "control/run/quarantine.h"
 #include "control/run/questions.h"
 #include "control/run/results.h"
+#include "control/run/run_batch.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
@@ -122,6 +123,8 @@ static enum rc save_spent(struct context *ctx, struct flow *flow)
     if (rc != RC_OK || !spent)
         return rc;
     rc = run_tree_spent(ctx, now);
+    if (rc == RC_OK)
+        rc = run_batch_spent(ctx, now);
     return rc == RC_OK ? day_budget_note(ctx) : rc;
 }
 

@@ -11,6 +11,7 @@
 #include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
+#include "control/run/run_batch.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
@@ -199,6 +200,8 @@ static enum rc progress_one(struct context *ctx, const struct command *command,
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
     if (rc == RC_OK && sums != NULL)
         rc = run_tree_spent(ctx, &flow.run);
+    if (rc == RC_OK && sums != NULL)
+        rc = run_batch_spent(ctx, &flow.run);
     if (rc == RC_OK && sums != NULL)
         rc = day_budget_note(ctx);
     if (rc != RC_OK || answer->cancel)

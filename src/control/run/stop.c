@@ -4,6 +4,7 @@
 #include "control/run/ending.h"
 #include "control/run/pull_limits.h"
 #include "control/run/results.h"
+#include "control/run/run_batch.h"
 #include "core/event_types.h"
 #include "core/step_kind.h"
 #include "store/timers.h"
@@ -185,6 +186,8 @@ static const char *code_of_limit(const char *limit)
     for (int i = 0; i < MEASURE_COUNT; i++)
         if (text_same(limit, budget_measure_limit((enum budget_measure)i)))
             return budget_measure_code((enum budget_measure)i);
+    if (text_same(limit, RUN_BATCH_LIMIT))
+        return RUN_BATCH_CODE;
     return "cost_budget_exceeded";
 }
 

@@ -9,6 +9,7 @@
 #include "control/run/approval.h"
 #include "control/run/flow.h"
 #include "control/run/run_clock.h"
+#include "control/watch/doctor_batches.h"
 #include "core/event_types.h"
 #include "core/step_kind.h"
 #include "store/approvals.h"
@@ -34,6 +35,7 @@ enum check {
     CHECK_SLOTS,
     CHECK_SAGAS,
     CHECK_BUDGETS,
+    CHECK_BATCHES,
     CHECK_COUNT
 };
 
@@ -53,6 +55,8 @@ static const struct doctor_check blank[CHECK_COUNT] = {
                      .title = "Clocks stand still exactly while a person is waited for"},
     [CHECK_SLOTS] = {.name = "slots", .title = "The active runs add up, counted two ways"},
     [CHECK_SAGAS] = {.name = "sagas", .title = "Every unfinished saga has a job that moves it on"},
+    [CHECK_BATCHES] = {.name = "batches",
+                       .title = "Every batch has one task for each member, and is moved on"},
 };
 
 struct doctor {
@@ -457,6 +461,8 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
     for (int status = 0; rc == RC_OK && status < SAGA_STATUS_COUNT; status++)
         if (!saga_is_finished((enum saga_status)status))
             rc = examine_sagas(&doctor, (enum saga_status)status);
+    if (rc == RC_OK)
+        rc = doctor_batches(db, arena, &doctor.checks[CHECK_BATCHES], err);
     struct worker_row *workers = NULL;
     size_t worker_count = 0;
     if (rc == RC_OK)

@@ -6,6 +6,7 @@
  */
 #include "control/watch/due.h"
 #include "control/admit/answer.h"
+#include "control/admit/batch_flow.h"
 #include "control/agents/kill.h"
 #include "control/agents/launch.h"
 #include "control/commit/isolate.h"
@@ -30,6 +31,7 @@
 #include "control/run/pull_limits.h"
 #include "control/run/quarantine.h"
 #include "control/run/results.h"
+#include "control/run/run_batch.h"
 #include "control/run/stop.h"
 #include "control/run/subtasks.h"
 #include "control/watch/workers.h"
@@ -216,6 +218,10 @@ static const struct timer_kind {
     {TIMER_SYNC, sync_due, false},
     {TIMER_AGENT_BEAT, agent_beat_due, false},
     {TIMER_AGENT_SETTLE, agent_settle_due, false},
+    {TIMER_BATCH, batch_due, false},
+    {TIMER_BATCH_NET, batch_due, false},
+    {TIMER_BATCH_SPENT, batch_due, false},
+    {TIMER_BATCH_STOP, batch_stop_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */

@@ -74,6 +74,7 @@ static const struct check {
 
     [CHECK_PAUSED] = {"paused", .reach = REACH_RUN},
     [CHECK_DEPENDENCY] = {"dependency_pending", .reach = REACH_RUN},
+    [CHECK_BATCH] = {"batch_holds", .reach = REACH_RUN},
     [CHECK_CANDIDATES] = {"candidates_running", .reach = REACH_RUN},
     [CHECK_USER] = {"user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},
     [CHECK_REPOSITORY] = {"repository_concurrency_limit", NULL, REACH_REPOSITORY, "runs of",

@@ -24,6 +24,7 @@ enum admission_check {
     /* At the start. */
     CHECK_PAUSED,
     CHECK_DEPENDENCY,
+    CHECK_BATCH,
     CHECK_CANDIDATES,
     CHECK_USER,
     CHECK_REPOSITORY,

@@ -43,6 +43,7 @@ MUST_USE bool mode_parse(const char *name, enum mode *ret_mode);
 enum { TASK_TITLE_MAX = 100 };
 const char *task_title(const char *description, int64_t issue_number, struct arena *arena);
 
+enum { ATTACHMENTS_MAX = 16 };
 /* Of a file that comes with a task: 1 to 200 bytes without a slash or control characters. */
 bool attachment_name_valid(const char *name);
 

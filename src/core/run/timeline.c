@@ -419,6 +419,23 @@ static char *describe_train(const struct description *how, const struct js *data
                         train_detail(data, arena));
 }
 
+/* "batch node 22 stops: 5 members have failed; 12 of 40 have ended" */
+static char *describe_batch(const struct description *how, const struct js *data,
+                            struct arena *arena)
+{
+    const struct js *counts = js_get(data, "counts");
+    const char *reason = member(data, "reason");
+    int64_t total = js_get_int(counts, "total", 0);
+    int64_t open = js_get_int(counts, "waiting", 0) + js_get_int(counts, "active", 0);
+    char *text = arena_printf(arena, "batch %s %s%s%s", member(data, "name"), how->words,
+                              *reason != '\0' ? ": " : "", reason);
+    if (counts == NULL)
+        return text;
+    return arena_printf(arena, "%s; %lld of %lld have ended, %lld failed", text,
+                        (long long)(total - open), (long long)total,
+                        (long long)js_get_int(counts, "failed", 0));
+}
+
 /* What the shepherd has found out and done: core/pr/shepherd.h. */
 static char *describe_pr_move(const struct description *how, const struct js *data,
                               struct arena *arena)
@@ -611,6 +628,14 @@ static const struct description tellings[] = {
     {EV_AGENT_EXITED, NULL, describe_named, "the process ended of agent", true, false},
     {EV_AGENT_HEARTBEAT_MISSED, NULL, describe_named, "no heartbeat of agent", true, false},
     {EV_AGENT_KILLED, NULL, describe_named, "killed agent", true, false},
+    {EV_BATCH_CREATED, NULL, describe_batch, "submitted", false, false},
+    {EV_BATCH_PROGRESSED, NULL, describe_batch, "goes on", false, false},
+    {EV_BATCH_PAUSED, NULL, describe_batch, "paused", false, false},
+    {EV_BATCH_RESUMED, NULL, describe_batch, "resumed", false, false},
+    {EV_BATCH_STOPPING, NULL, describe_batch, "starts no more tasks", true, false},
+    {EV_BATCH_COMPLETED, NULL, describe_batch, "completed", false, false},
+    {EV_BATCH_STOPPED, NULL, describe_batch, "stopped", true, false},
+    {EV_BATCH_CANCELLED, NULL, describe_batch, "cancelled", true, false},
     {EV_REPOSITORY_QUARANTINED, NULL, describe_named, "quarantined repository", true, false},
     {EV_REPOSITORY_RELEASED, NULL, describe_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},

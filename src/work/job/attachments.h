@@ -5,9 +5,10 @@
  */
 #ifndef WORK_JOB_ATTACHMENTS_H
 #define WORK_JOB_ATTACHMENTS_H
+#include "core/run/task.h"
 #include "work/job/step.h"
 
-enum { ATTACHMENTS_MAX = 16, ATTACHMENT_BYTES_MAX = 64 * 1024 * 1024 };
+enum { ATTACHMENT_BYTES_MAX = 64 * 1024 * 1024 };
 
 struct attachment {
     const char *name; /* Of a file, without a directory. */

@@ -111,6 +111,7 @@ static const struct {
     {"cost_budget_exceeded", 0},
     {"paused", REACH_RUN},
     {"dependency_pending", REACH_RUN},
+    {"batch_holds", REACH_RUN},
     {"candidates_running", REACH_RUN},
     {"user_concurrency_limit", REACH_RUN},
     {"repository_concurrency_limit", REACH_REPOSITORY},
