@@ -56,9 +56,15 @@ void buf_adds(struct buf *buf, const char *text)
         buf_add(buf, text, strlen(text));
 }
 
+/* JSON is mostly made of these: without a call while there is room, which ends at max_bytes + 1. */
 void buf_addc(struct buf *buf, char c)
 {
-    buf_add(buf, &c, 1);
+    if (buf->len + 2 > buf->room) {
+        buf_add(buf, &c, 1);
+        return;
+    }
+    buf->data[buf->len++] = c;
+    buf->data[buf->len] = '\0';
 }
 
 void buf_addf(struct buf *buf, const char *fmt, ...)

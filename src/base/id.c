@@ -79,3 +79,12 @@ struct id id_of(const char *text)
     struct id id = {{0}};
     return id_parse(text, &id) ? id : (struct id){{0}};
 }
+
+struct id id_of_stored(struct str text)
+{
+    struct id id = {{0}};
+    if (text.len == ID_TEXT_BYTES - 1 && text.at[8] == '-' && text.at[13] == '-' &&
+        text.at[18] == '-' && text.at[23] == '-')
+        memcpy(id.text, text.at, text.len);
+    return id;
+}

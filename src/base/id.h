@@ -5,6 +5,7 @@
 #define BASE_ID_H
 #include "base/random.h"
 #include "base/rc.h"
+#include "base/str.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,4 +25,7 @@ bool id_same(const struct id *a, const struct id *b);
 const char *id_or_null(const struct id *id);
 /* For rows that are read: NULL, "" and texts that are no UUID give none. */
 struct id id_of(const char *text);
+/* The same for what was an id when it was stored: only its form is looked at, since every row has
+   several.  Need not end with NUL. */
+struct id id_of_stored(struct str text);
 #endif

@@ -4,7 +4,6 @@
 #include "base/jw.h"
 #include "base/clock.h"
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,10 +103,20 @@ void jw_strn(struct jw *jw, const char *text, size_t len)
     add_quoted(jw->buf, text != NULL ? text : "", text != NULL ? len : 0);
 }
 
+/* Without printf: most members of most objects are numbers. */
 void jw_int(struct jw *jw, int64_t value)
 {
+    char text[20]; /* INT64_MIN has as many. */
+    size_t at = sizeof text;
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        text[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (value < 0)
+        text[--at] = '-';
     separate(jw);
-    buf_addf(jw->buf, "%" PRId64, value);
+    buf_add(jw->buf, text + at, sizeof text - at);
 }
 
 void jw_real(struct jw *jw, double value)

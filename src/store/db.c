@@ -343,14 +343,11 @@ enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct shape *
     return db_outcome(db, rc);
 }
 
-enum rc db_query_as(struct db *db, const struct sql *sql, const struct shape *shape,
-                    const struct param *params, size_t count, struct rows *ret_rows,
-                    struct err *err)
+static enum rc query_start(struct db *db, const struct source *source, const struct param *params,
+                           enum engine_hold hold, struct rows *ret_rows, struct err *err)
 {
-    params_check(sql, params, count);
-    const struct source source = source_of(sql, shape);
     struct statement *statement;
-    enum rc rc = db_start(db, &source, params, ENGINE_COPY, &statement, err);
+    enum rc rc = db_start(db, source, params, hold, &statement, err);
     if (rc != RC_OK)
         return rc;
     statement->running = true;
@@ -360,10 +357,21 @@ enum rc db_query_as(struct db *db, const struct sql *sql, const struct shape *sh
     return RC_OK;
 }
 
+enum rc db_query_as(struct db *db, const struct sql *sql, const struct shape *shape,
+                    const struct param *params, size_t count, struct rows *ret_rows,
+                    struct err *err)
+{
+    params_check(sql, params, count);
+    const struct source source = source_of(sql, shape);
+    return query_start(db, &source, params, ENGINE_BORROW, ret_rows, err);
+}
+
 enum rc db_query(struct db *db, const struct sql *sql, const struct param *params, size_t count,
                  struct rows *ret_rows, struct err *err)
 {
-    return db_query_as(db, sql, NULL, params, count, ret_rows, err);
+    params_check(sql, params, count);
+    const struct source source = source_of(sql, NULL);
+    return query_start(db, &source, params, ENGINE_COPY, ret_rows, err);
 }
 
 static struct engine_stmt *rows_handle(struct rows *rows)
@@ -396,8 +404,7 @@ void rows_end(struct rows *rows)
 
 const char *row_text(struct rows *rows, int column)
 {
-    size_t len;
-    return rows->db->ops->column_text(rows_handle(rows), column, &len);
+    return rows->db->ops->column_text(rows_handle(rows), column);
 }
 
 int64_t row_int(struct rows *rows, int column)
@@ -417,20 +424,22 @@ bool row_is_null(struct rows *rows, int column)
 
 struct id row_id(struct rows *rows, int column)
 {
-    return id_of(row_text(rows, column));
+    size_t len;
+    const char *text = rows->db->ops->column_bytes(rows_handle(rows), column, &len);
+    return id_of_stored((struct str){text, len});
 }
 
 char *row_dup(struct rows *rows, int column, struct arena *arena)
 {
     size_t len;
-    const char *text = rows->db->ops->column_text(rows_handle(rows), column, &len);
+    const char *text = rows->db->ops->column_bytes(rows_handle(rows), column, &len);
     return text == NULL ? NULL : arena_strndup(arena, text, len);
 }
 
 struct str row_bytes(struct rows *rows, int column, struct arena *arena)
 {
     size_t len;
-    const char *bytes = rows->db->ops->column_text(rows_handle(rows), column, &len);
+    const char *bytes = rows->db->ops->column_bytes(rows_handle(rows), column, &len);
     if (bytes == NULL)
         return (struct str){0};
     return (struct str){arena_strndup(arena, bytes, len), len};
@@ -524,6 +533,18 @@ enum rc savepoint_undo(struct savepoint *savepoint, struct err *err)
 int64_t db_changes(const struct db *db)
 {
     return db->in_tx ? db->ops->changes(db->conn) - db->changes_at_begin : 0;
+}
+
+bool db_upkeep_due(const struct db *db)
+{
+    return db->ops->upkeep_due != NULL && db->ops->upkeep_due(db->conn);
+}
+
+void db_upkeep(struct db *db)
+{
+    assert(!db->in_tx && db->open_rows == 0);
+    if (db->ops->upkeep != NULL)
+        db->ops->upkeep(db->conn);
 }
 
 bool db_is_shared(const struct db *db)

@@ -79,7 +79,8 @@ MUST_USE enum rc row_exec_one(struct db *db, const struct row_sql *sql, const vo
                               struct err *err);
 MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct param *params,
                           size_t count, struct rows *ret_rows, struct err *err);
-/* The same for a text with {columns} of the shape; without such words it may be any. */
+/* The same for a text with {columns} of the shape; without such words it may be any.  Parameters
+   are not copied: the caller keeps them until rows_end. */
 MUST_USE enum rc db_query_as(struct db *db, const struct sql *sql, const struct shape *shape,
                              const struct param *params, size_t count, struct rows *ret_rows,
                              struct err *err);
@@ -131,6 +132,11 @@ MUST_USE enum rc savepoint_undo(struct savepoint *savepoint, struct err *err);
 /* Rows that statements of the open transaction have changed so far; 0 exactly when nothing was
    written.  A statement that was only sent counts as one row, more when its result is read. */
 int64_t db_changes(const struct db *db);
+
+/* What the engine may do between transactions so that a later commit need not: it takes as long as
+   a slow commit.  For a writer that has nothing else to do. */
+bool db_upkeep_due(const struct db *db);
+void db_upkeep(struct db *db);
 
 bool db_is_shared(const struct db *db); /* May there be other writers, here or on other nodes? */
 #endif

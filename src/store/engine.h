@@ -67,6 +67,9 @@ struct engine_ops {
     /* Rows changed since connecting, by statements that have ended.  A deferred one counts as one
        row until its result has been read, and never as less. */
     int64_t (*changes)(const struct engine_conn *conn);
+    /* Both NULL, or: see db_upkeep. */
+    bool (*upkeep_due)(const struct engine_conn *conn);
+    void (*upkeep)(struct engine_conn *conn);
     /* Statements without parameters and rows, for migrations. */
     enum rc (*script)(struct engine_conn *conn, const char *name, const char *text,
                       struct err *err);
@@ -95,7 +98,9 @@ struct engine_ops {
     bool (*column_is_null)(struct engine_stmt *stmt, int column);
     int64_t (*column_int)(struct engine_stmt *stmt, int column);
     double (*column_real)(struct engine_stmt *stmt, int column);
-    const char *(*column_text)(struct engine_stmt *stmt, int column, size_t *ret_len);
+    const char *(*column_text)(struct engine_stmt *stmt, int column); /* Ends with NUL. */
+    /* Need not end with NUL, which spares SQLite an allocation and a copy for each text. */
+    const char *(*column_bytes)(struct engine_stmt *stmt, int column, size_t *ret_len);
 
     /* Shared engines only. */
     /* See store_enroll; writer: the connection that is open already. */

@@ -180,6 +180,7 @@ const struct engine_ops engine_postgres = {
     .column_int = pg_column_int,
     .column_real = pg_column_real,
     .column_text = pg_column_text,
+    .column_bytes = pg_column_bytes,
     .enroll = pg_enroll,
     .listen = pg_listen,
     .unlisten = pg_unlisten,

@@ -48,7 +48,8 @@ void pg_reset(struct engine_stmt *stmt);
 bool pg_column_is_null(struct engine_stmt *stmt, int column);
 int64_t pg_column_int(struct engine_stmt *stmt, int column);
 double pg_column_real(struct engine_stmt *stmt, int column);
-const char *pg_column_text(struct engine_stmt *stmt, int column, size_t *ret_len);
+const char *pg_column_text(struct engine_stmt *stmt, int column);
+const char *pg_column_bytes(struct engine_stmt *stmt, int column, size_t *ret_len);
 struct pg_link *pg_conn_link(struct engine_conn *conn);
 void pg_enroll(struct engine_site *site, struct engine_conn *writer,
                const struct store_fence *fence);

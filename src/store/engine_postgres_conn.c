@@ -490,7 +490,7 @@ static const char *bytes_of(struct engine_stmt *stmt, const char *text, size_t l
     return stmt->bytes;
 }
 
-const char *pg_column_text(struct engine_stmt *stmt, int column, size_t *ret_len)
+const char *pg_column_bytes(struct engine_stmt *stmt, int column, size_t *ret_len)
 {
     *ret_len = 0;
     if (pq->getisnull(stmt->result, stmt->row, column))
@@ -501,6 +501,12 @@ const char *pg_column_text(struct engine_stmt *stmt, int column, size_t *ret_len
         return bytes_of(stmt, text, len, ret_len);
     *ret_len = len;
     return text;
+}
+
+const char *pg_column_text(struct engine_stmt *stmt, int column)
+{
+    size_t len;
+    return pg_column_bytes(stmt, column, &len);
 }
 
 /* ---- transactions ---- */

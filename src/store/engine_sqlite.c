@@ -297,6 +297,21 @@ static void sqlite_rollback(struct engine_conn *conn)
         (void)sqlite3_exec(conn->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 
+static bool sqlite_upkeep_due(const struct engine_conn *conn)
+{
+    return wal_room_wanted(&conn->room);
+}
+
+static void sqlite_upkeep(struct engine_conn *conn)
+{
+    struct err err;
+    sqlite3_busy_timeout(conn->handle, 0); /* Another program may write: then it is left. */
+    if (sqlite_begin(conn, &err) == RC_OK)
+        wal_room_ahead(&conn->room);
+    sqlite_rollback(conn);
+    sqlite3_busy_timeout(conn->handle, BUSY_TIMEOUT_MS);
+}
+
 /* After some errors (a full disk, no memory) SQLite has rolled back itself: then there is none. */
 static enum rc sqlite_savepoint(struct engine_conn *conn, enum engine_savepoint what,
                                 struct err *err)
@@ -450,11 +465,20 @@ static double sqlite_column_real(struct engine_stmt *stmt, int column)
     return sqlite3_column_double(stmt->handle, column);
 }
 
-static const char *sqlite_column_text(struct engine_stmt *stmt, int column, size_t *ret_len)
+static const char *sqlite_column_text(struct engine_stmt *stmt, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(stmt->handle, column);
+    return (const char *)sqlite3_column_text(stmt->handle, column);
+}
+
+/* Of an empty value SQLite returns NULL as well. */
+static const char *sqlite_column_bytes(struct engine_stmt *stmt, int column, size_t *ret_len)
+{
+    *ret_len = 0;
+    if (sqlite3_column_type(stmt->handle, column) == SQLITE_NULL)
+        return NULL;
+    const char *bytes = sqlite3_column_blob(stmt->handle, column);
     *ret_len = (size_t)sqlite3_column_bytes(stmt->handle, column);
-    return text;
+    return bytes != NULL ? bytes : "";
 }
 
 const struct engine_ops engine_sqlite = {
@@ -470,6 +494,8 @@ const struct engine_ops engine_sqlite = {
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
     .savepoint = sqlite_savepoint,
+    .upkeep_due = sqlite_upkeep_due,
+    .upkeep = sqlite_upkeep,
     .changes = sqlite_changes,
     .script = sqlite_script,
     .backup = sqlite_backup,
@@ -483,4 +509,5 @@ const struct engine_ops engine_sqlite = {
     .column_int = sqlite_column_int,
     .column_real = sqlite_column_real,
     .column_text = sqlite_column_text,
+    .column_bytes = sqlite_column_bytes,
 };

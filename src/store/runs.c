@@ -102,15 +102,16 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, step, COLUMN_NEW | RUN_STEP),
     COLUMN(struct run_row, work_us, RUN_STEP),
     COLUMN(struct run_row, work_since_us, RUN_STEP),
+    COLUMN(struct run_row, account, RUN_STEP),
+    COLUMN(struct run_row, agent, RUN_STEP),
+    COLUMN(struct run_row, judge_score_milli, RUN_STEP),
     COLUMN(struct run_row, step_results, RUN_MORE),
     COLUMN(struct run_row, session_id, RUN_MORE),
     COLUMN(struct run_row, session_begun_us, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, session_over, RUN_MORE),
     COLUMN(struct run_row, agent_session, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, plan_sha256, RUN_MORE),
-    COLUMN(struct run_row, account, RUN_MORE),
     COLUMN(struct run_row, account_us, RUN_MORE),
-    COLUMN(struct run_row, agent, RUN_MORE),
     COLUMN(struct run_row, fallback, RUN_MORE),
     COLUMN(struct run_row, pool, RUN_MORE),
     COLUMN(struct run_row, tried_accounts, RUN_MORE),
@@ -124,7 +125,6 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, overridden, RUN_MORE),
     COLUMN(struct run_row, deferred_detail, RUN_MORE),
     COLUMN(struct run_row, held_until_us, RUN_MORE),
-    COLUMN(struct run_row, judge_score_milli, RUN_MORE),
     COLUMN(struct run_row, quota_hits, RUN_MORE),
     COLUMN(struct run_row, overloads, RUN_MORE),
     COLUMN(struct run_row, overloaded_us, RUN_MORE),
@@ -137,6 +137,25 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, message_seq, RUN_MORE),
 };
 const struct shape run_shape = SHAPE("run", struct run_row, run_columns);
+
+/* runs_get_claim.  A claim comes with every step, and a row of all columns costs several times as
+   much to read. */
+static const struct column claim_columns[] = {
+    COLUMN(struct run_row, id, COLUMN_KEY),
+    COLUMN(struct run_row, task_id, 0),
+    COLUMN_AS(struct run_row, events_left.events, "events_left", 0),
+    COLUMN_AS(struct run_row, events_left.bytes, "event_bytes_left", 0),
+    COLUMN(struct run_row, attempt, 0),
+    COLUMN(struct run_row, job_id, 0),
+    COLUMN(struct run_row, event_seq, 0),
+    COLUMN(struct run_row, last_event_id, 0),
+    COLUMN(struct run_row, updated_us, 0),
+    COLUMN(struct run_row, step, 0),
+    COLUMN(struct run_row, paused_us, 0),
+    COLUMN(struct run_row, still_us, 0),
+    COLUMN(struct run_row, message_seq, 0),
+};
+static const struct shape claim_shape = SHAPE("run", struct run_row, claim_columns);
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -185,8 +204,8 @@ static const struct sql sql_get = {
     "SELECT {columns} FROM runs WHERE id = $1 {for_update}",
     "t",
 };
-static const struct sql sql_get_free = {
-    "run_get_free",
+static const struct sql sql_get_claim = {
+    "run_get_claim",
     "SELECT {columns} FROM runs WHERE id = $1 {skip_locked}",
     "t",
 };
@@ -329,10 +348,10 @@ enum rc runs_get(struct db *db, const struct id *id, struct arena *arena, struct
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &run_shape, arena, ret_row, err);
 }
 
-enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
-                      struct run_row *ret_row, struct err *err)
+enum rc runs_get_claim(struct db *db, const struct id *id, struct arena *arena,
+                       struct run_row *ret_row, struct err *err)
 {
-    return query_one(db, &sql_get_free, P_LIST(P_ID(id)), &run_shape, arena, ret_row, err);
+    return query_one(db, &sql_get_claim, P_LIST(P_ID(id)), &claim_shape, arena, ret_row, err);
 }
 
 enum rc runs_set_root(struct db *db, const struct id *id, struct err *err)
@@ -425,9 +444,9 @@ enum rc runs_read_ahead(struct db *db, const struct id *id, struct err *err)
     return db_read_ahead(db, &sql_get, &run_shape, id, err);
 }
 
-enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err)
+enum rc runs_read_ahead_claim(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_get_free, &run_shape, id, err);
+    return db_read_ahead(db, &sql_get_claim, &claim_shape, id, err);
 }
 
 enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *arena,

@@ -64,16 +64,18 @@ struct run_row {
     /* Time at work: active, and no person is waited for.  The sum of what has ended, and the
        beginning of what has not; 0: it is not at work.  run_clock.h */
     int64_t work_us, work_since_us;
-    /* From here on: runs_save_more. */
+    const char *account;       /* Of the provider, that its agent uses up. */
+    const char *agent;         /* Profile or adapter of its agent; NULL: not chosen yet. */
+    int64_t judge_score_milli; /* The lowest score of its judges, 0 to 1000; -1: none. */
+    /* From here on: runs_save_more.  What every run has does not belong here: it would cost each of
+       them another UPDATE. */
     struct str step_results;  /* JSON array: results of the last custom steps, or empty. */
     const char *session_id;   /* Of a remote agent, known before it is started. */
     int64_t session_begun_us; /* Known to have begun then; 0: not known. */
     const char *plan_sha256;
-    const char *account; /* Of the provider, that its agent uses up. */
-    int64_t account_us;  /* It got the account then; 0: one that is not configured. */
-    const char *agent;   /* Profile or adapter of the agent that it got; NULL: not chosen yet. */
-    int64_t fallback;    /* That is agent.fallback[fallback - 1]; 0: the agent itself. */
-    const char *pool;    /* queued: the accounts of which none is free; or NULL. */
+    int64_t account_us; /* It got the account then; 0: one that is not configured. */
+    int64_t fallback;   /* The agent is agent.fallback[fallback - 1]; 0: the agent itself. */
+    const char *pool;   /* queued: the accounts of which none is free; or NULL. */
     const char *tried_accounts; /* Names, space between: its agent reported a limit of each. */
     int64_t booked_microusd;    /* Of its cost: already in the rows of accounts. */
     struct str paths;           /* JSON array: files of the latest patch, or empty. */
@@ -93,7 +95,6 @@ struct run_row {
     struct id question_id;       /* Its agent's open question, or none. */
     int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
-    int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool session_over;           /* Known to have ended. */
     bool partial;                /* The work of its agent is not all there. */
@@ -120,18 +121,20 @@ struct active_row {
 MUST_USE enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_get(struct db *db, const struct id *id, struct arena *arena,
                           struct run_row *ret_row, struct err *err);
-/* The same when no other transaction has it locked, else RC_NOT_FOUND (code NOT_FOUND). */
-MUST_USE enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
-                               struct run_row *ret_row, struct err *err);
+/* When no other transaction has it locked, else RC_NOT_FOUND (code NOT_FOUND).  Only what
+   runs_touch writes and what the claim of a job has to know: task_id, attempt, job_id, step,
+   paused_us, still_us and message_seq; all other members are zero. */
+MUST_USE enum rc runs_get_claim(struct db *db, const struct id *id, struct arena *arena,
+                                struct run_row *ret_row, struct err *err);
 /* Read without a lock. */
 MUST_USE enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
                                 enum run_status *ret_status, struct err *err);
-/* For runs_get, and for runs_get_free: see db_read_ahead. */
+/* For runs_get, and for runs_get_claim: see db_read_ahead. */
 MUST_USE enum rc runs_read_ahead(struct db *db, const struct id *id, struct err *err);
-MUST_USE enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err);
-/* Every column that a step may change, up to `step`. */
+MUST_USE enum rc runs_read_ahead_claim(struct db *db, const struct id *id, struct err *err);
+/* Every column that most steps change (RUN_STEP in runs.c). */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
-/* The others, after `step`; have they changed? */
+/* The others (RUN_MORE); have they changed? */
 MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
 bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 /* Only turns, tokens, cost and model. */

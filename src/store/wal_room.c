@@ -10,7 +10,8 @@
 enum {
     HEADER_BYTES = 32,
     FRAME_BYTES = 24 + 4096,
-    ROOM_BYTES_MIN = 64 * 1024,
+    ROOM_BYTES_MIN = 64 * 1024, /* With less a commit makes more. */
+    ROOM_BYTES_AHEAD = 1024 * 1024,
     WRITE_BYTES = 64 * 1024,
     /* Measured: with less the flushes in between are hardly faster, with more the one that has to
        bring the zeroes to disk takes too long. */
@@ -56,15 +57,44 @@ static bool put_zeroes(int fd, int64_t from)
     return true;
 }
 
-void wal_room_make(struct wal_room *room)
+static bool is_wanted(const struct wal_room *room, int64_t least)
+{
+    return room->end >= LOG_BYTES_MIN && room->size < LOG_BYTES_MAX &&
+           room->size - room->end < least;
+}
+
+/* True when there is more room now. */
+static bool make(struct wal_room *room, int64_t least)
 {
     struct stat now;
     int fd = room->end < LOG_BYTES_MIN ? -1 : log_open(room);
     if (fd < 0 || fstat(fd, &now) != 0)
-        return;
-    if (now.st_size >= LOG_BYTES_MAX || now.st_size - room->end >= ROOM_BYTES_MIN)
-        return;
+        return false;
+    room->size = now.st_size;
+    if (!is_wanted(room, least))
+        return false;
+    if (put_zeroes(fd, now.st_size)) {
+        room->size += STEP_BYTES;
+        return true;
+    }
     /* A part would do no harm, but on a full disk it would take the room of the commit itself. */
-    if (!put_zeroes(fd, now.st_size) && ftruncate(fd, now.st_size) != 0)
+    if (ftruncate(fd, now.st_size) != 0)
         wal_room_close(room);
+    return false;
+}
+
+void wal_room_make(struct wal_room *room)
+{
+    (void)make(room, ROOM_BYTES_MIN);
+}
+
+bool wal_room_wanted(const struct wal_room *room)
+{
+    return room->db_path != NULL && is_wanted(room, ROOM_BYTES_AHEAD);
+}
+
+void wal_room_ahead(struct wal_room *room)
+{
+    if (make(room, ROOM_BYTES_AHEAD))
+        (void)fdatasync(room->fd); /* If it fails, the flush of the next commit does, too. */
 }

@@ -118,6 +118,28 @@ START_TEST(values_of_every_type_come_back)
 }
 END_TEST
 
+START_TEST(an_empty_text_is_not_null)
+{
+    PROBE(f);
+    static const struct sql texts = {"probe_texts", "SELECT t FROM probe ORDER BY n", ""};
+    must(insert(f.db, 1, "", &f.err));
+    must(insert(f.db, 2, "c232ab00-9414-11ec-b3c8-9f6bdeced846", &f.err));
+    CLEANUP(rows_end) struct rows rows = {0};
+    must(db_query(f.db, &texts, NULL, 0, &rows, &f.err));
+    must(rows_next(&rows, &f.err));
+    ck_assert(!row_is_null(&rows, 0));
+    ck_assert_str_eq(row_text(&rows, 0), "");
+    ck_assert_str_eq(row_dup(&rows, 0, &f.arena), "");
+    ck_assert_ptr_nonnull(row_bytes(&rows, 0, &f.arena).at);
+    struct id id = row_id(&rows, 0);
+    ck_assert(id_is_none(&id));
+    must(rows_next(&rows, &f.err));
+    ck_assert_str_eq(row_dup(&rows, 0, &f.arena), "c232ab00-9414-11ec-b3c8-9f6bdeced846");
+    id = row_id(&rows, 0);
+    ck_assert_str_eq(id.text, row_text(&rows, 0));
+}
+END_TEST
+
 START_TEST(a_transaction_rolls_back_unless_committed)
 {
     PROBE(f);
@@ -416,6 +438,7 @@ Suite *store_db_suite(void)
     Suite *suite = suite_create("store_db");
     TCase *tc = tcase_create("db");
     case_add(tc, values_of_every_type_come_back);
+    case_add(tc, an_empty_text_is_not_null);
     case_add(tc, a_transaction_rolls_back_unless_committed);
     case_add(tc, changes_are_counted);
     case_add(tc, a_failed_statement_breaks_its_transaction);

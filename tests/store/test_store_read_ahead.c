@@ -56,7 +56,7 @@ START_TEST(a_write_makes_what_was_read_ahead_worthless)
     struct tx tx;
     must(tx_begin(f.db, &tx, &f.err));
     must(runs_read_ahead(f.db, &run.id, &f.err));
-    must(runs_read_ahead_free(f.db, &run.id, &f.err));
+    must(runs_read_ahead_claim(f.db, &run.id, &f.err));
     must(jobs_read_ahead(f.db, &job.id, &f.err));
     run.event_seq = 77;
     must(runs_touch(f.db, &run, &f.err));
@@ -64,7 +64,7 @@ START_TEST(a_write_makes_what_was_read_ahead_worthless)
     must(jobs_claim(f.db, &claim, &job, &f.err));
     must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
     ck_assert_int_eq(got.event_seq, 77);
-    must(runs_get_free(f.db, &run.id, &f.arena, &got, &f.err));
+    must(runs_get_claim(f.db, &run.id, &f.arena, &got, &f.err));
     ck_assert_int_eq(got.event_seq, 77);
     must(jobs_get(f.db, &job.id, &f.arena, &same_job, &f.err));
     ck_assert_int_eq(same_job.life.state, JOB_LEASED);
@@ -125,10 +125,10 @@ START_TEST(a_run_that_another_transaction_holds_is_not_free)
     must(tx_begin(f.db, &tx, &f.err));
     must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
     must(tx_begin(other, &other_tx, &f.err));
-    must(runs_read_ahead_free(other, &run.id, &f.err));
-    must_be(RC_NOT_FOUND, runs_get_free(other, &run.id, &f.arena, &got, &f.err));
+    must(runs_read_ahead_claim(other, &run.id, &f.err));
+    must_be(RC_NOT_FOUND, runs_get_claim(other, &run.id, &f.arena, &got, &f.err));
     must(tx_commit(&tx, &f.err));
-    must(runs_get_free(other, &run.id, &f.arena, &got, &f.err));
+    must(runs_get_claim(other, &run.id, &f.arena, &got, &f.err));
     must(tx_commit(&other_tx, &f.err));
     store_writer_close(f.store, other);
 }

@@ -167,6 +167,45 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
 }
 END_TEST
 
+START_TEST(a_claim_reads_what_it_needs_and_no_more)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    struct run_row run = *full_run(&f, &task);
+    run.step = "scan";
+    run.events_left = (struct event_budget){.events = 31, .bytes = 32};
+    run.paused_us = 33;
+    run.still_us = 34;
+    run.message_seq = 35;
+    must(runs_insert(f.db, &run, &f.err));
+    must(runs_save_more(f.db, &run, &f.err));
+    struct run_row got;
+    must(runs_get_claim(f.db, &run.id, &f.arena, &got, &f.err));
+    ck_assert_id_eq(got.id, run.id);
+    ck_assert_id_eq(got.task_id, run.task_id);
+    ck_assert_id_eq(got.job_id, run.job_id);
+    ck_assert_id_eq(got.last_event_id, run.last_event_id);
+    ck_assert_int_eq(got.events_left.events, 31);
+    ck_assert_int_eq(got.events_left.bytes, 32);
+    ck_assert_int_eq(got.attempt, run.attempt);
+    ck_assert_int_eq(got.event_seq, run.event_seq);
+    ck_assert_int_eq(got.updated_us, run.updated_us);
+    ck_assert_str_eq(got.step, "scan");
+    ck_assert_int_eq(got.paused_us, 33);
+    ck_assert_int_eq(got.still_us, 34);
+    ck_assert_int_eq(got.message_seq, 35);
+    ck_assert(id_is_none(&got.repository_id));
+    ck_assert_ptr_null(got.branch);
+    ck_assert_int_eq(got.turns, 0);
+    must(runs_touch(f.db, &got, &f.err)); /* Overwrites nothing of the rest. */
+    must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
+    assert_same_start(&got, &run);
+    assert_same_changeable(&got, &run);
+    run.id = fixture_id(&f);
+    must_be(RC_NOT_FOUND, runs_get_claim(f.db, &run.id, &f.arena, &got, &f.err));
+}
+END_TEST
+
 /* A worker may report a patch without the list of its paths. */
 START_TEST(an_empty_json_text_is_stored_as_null)
 {
@@ -485,6 +524,7 @@ Suite *store_runs_suite(void)
     TCase *tc = tcase_create("runs");
     case_add(tc, every_column_comes_back);
     case_add(tc, what_seldom_changes_is_saved_by_itself);
+    case_add(tc, a_claim_reads_what_it_needs_and_no_more);
     case_add(tc, an_empty_json_text_is_stored_as_null);
     case_add(tc, save_changes_everything_but_where_it_came_from);
     case_add(tc, every_status_can_be_stored);

@@ -274,6 +274,54 @@ START_TEST(few_commits_make_the_log_longer_and_what_is_in_it_is_found_after_a_cr
 }
 END_TEST
 
+/* One job of so many bytes, in a transaction of its own. */
+static void commit_bytes(struct fixture *f, size_t bytes)
+{
+    struct job_row job = fixture_job(f, "q");
+    char *payload = arena_alloc(&f->arena, bytes);
+    memset(payload, '1', bytes);
+    job.payload = (struct str){payload, bytes};
+    struct tx tx;
+    ck_assert_int_eq(tx_begin(f->db, &tx, &f->err), RC_OK);
+    ck_assert_int_eq(jobs_insert(f->db, &job, &f->err), RC_OK);
+    ck_assert_int_eq(tx_commit(&tx, &f->err), RC_OK);
+}
+
+START_TEST(the_log_gets_its_room_between_commits)
+{
+    FIXTURE_ON(f, ENGINE_FILE);
+    enum { SMALL = 20000, ROUNDS = 3, COMMITS_MAX = 200 };
+    char *db = arena_printf(&f.arena, "%s/drover.db", f.dir);
+    char *log = arena_printf(&f.arena, "%s-wal", db);
+    ck_assert(!db_upkeep_due(f.db)); /* A server with little to do needs none. */
+    for (int i = 0; i < COMMITS_MAX && !db_upkeep_due(f.db); i++)
+        commit_bytes(&f, SMALL);
+    for (int i = 0; i < ROUNDS; i++) {
+        ck_assert(db_upkeep_due(f.db));
+        int64_t before = bytes_of(log);
+        db_upkeep(f.db);
+        int64_t after = bytes_of(log);
+        ck_assert_int_gt(after, before);
+        ck_assert(!db_upkeep_due(f.db));
+        db_upkeep(f.db); /* There is room: nothing to do. */
+        ck_assert_int_eq(bytes_of(log), after);
+        for (int j = 0; j < COMMITS_MAX && !db_upkeep_due(f.db); j++) {
+            commit_bytes(&f, SMALL);
+            ck_assert_int_eq(bytes_of(log), after); /* No commit has to make room. */
+        }
+    }
+    sqlite3 *other; /* Another program writes: left for later, and not waited for. */
+    int64_t before = bytes_of(log);
+    ck_assert_int_eq(sqlite3_open(db, &other), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    db_upkeep(f.db);
+    ck_assert_int_eq(bytes_of(log), before);
+    ck_assert_int_eq(sqlite3_close(other), SQLITE_OK);
+    db_upkeep(f.db);
+    ck_assert_int_gt(bytes_of(log), before);
+}
+END_TEST
+
 START_TEST(readers_do_not_keep_the_log_from_starting_over)
 {
     FIXTURE_ON(f, ENGINE_FILE);
@@ -707,6 +755,7 @@ Suite *store_sqlite_suite(void)
     tcase_add_test(tc, a_held_lock_is_busy);
     tcase_add_test(tc, a_commit_that_fails_is_rolled_back);
     tcase_add_test(tc, few_commits_make_the_log_longer_and_what_is_in_it_is_found_after_a_crash);
+    tcase_add_test(tc, the_log_gets_its_room_between_commits);
     tcase_add_test(tc, readers_do_not_keep_the_log_from_starting_over);
     tcase_set_timeout(tc, 30);
     suite_add_tcase(suite, tc);

@@ -8,12 +8,16 @@
 #include "base/mem.h"
 #include "control/commit/lane.h"
 #include "control/commit/swarms.h"
+#include "store/db.h"
 #include "store/workspaces.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+
+/* A lane without work for so long takes care of its connection. */
+#define IDLE_US US_PER_MS
 
 struct lane_thread {
     struct committer *committer;
@@ -216,20 +220,38 @@ static bool has_work(const struct committer *committer)
            (committer->want_admission && !committer->admitting);
 }
 
-/* Sleeps until there is something to do; the wait is bounded by the first parked deadline. */
-static void wait_for_work(struct committer *committer)
+/* Sleeps until there is something to do, for so long at most; false: there is nothing. */
+static bool wait_at_most(struct committer *committer, int64_t wait_us)
 {
-    int64_t wait_us = 60 * US_PER_SECOND, next_us = parked_next_us(committer->parked);
-    if (next_us > 0) {
-        int64_t left_us = next_us - clock_now_us(&committer->options.clock);
-        wait_us = left_us < 0 ? 0 : left_us < wait_us ? left_us : wait_us;
-    }
     struct timespec until = clock_mono_after(wait_us);
     pthread_mutex_lock(&committer->lock);
     while (!has_work(committer) && !committer->stopping)
         if (pthread_cond_timedwait(&committer->work, &committer->lock, &until) == ETIMEDOUT)
             break;
+    bool something = has_work(committer) || committer->stopping;
     pthread_mutex_unlock(&committer->lock);
+    return something;
+}
+
+static int64_t to_first_parked_us(struct committer *committer, int64_t most_us)
+{
+    int64_t next_us = parked_next_us(committer->parked);
+    int64_t left_us = next_us - clock_now_us(&committer->options.clock);
+    if (next_us == 0 || left_us > most_us)
+        return most_us;
+    return left_us < 0 ? 0 : left_us;
+}
+
+static void wait_for_work(struct lane_thread *thread)
+{
+    struct committer *committer = thread->committer;
+    struct db *db = thread->db != NULL ? thread->db : store_writer(committer->options.store);
+    if (db_upkeep_due(db)) {
+        if (wait_at_most(committer, IDLE_US))
+            return;
+        db_upkeep(db);
+    }
+    (void)wait_at_most(committer, to_first_parked_us(committer, 60 * US_PER_SECOND));
 }
 
 static void *thread_main(void *arg)
@@ -237,7 +259,7 @@ static void *thread_main(void *arg)
     struct lane_thread *thread = arg;
     struct committer *committer = thread->committer;
     for (;;) {
-        wait_for_work(committer);
+        wait_for_work(thread);
         while (lane_round(thread)) {
         }
         pthread_mutex_lock(&committer->lock);

@@ -25,7 +25,7 @@
  * new kind of row that is locked belongs in 5, unless others are locked after it.
  *
  * Exceptions:
- *   - A claim locks the job before its run.  It skips rows that are locked (runs_get_free), so it
+ *   - A claim locks the job before its run.  It skips rows that are locked (runs_get_claim), so it
  *     never waits.
  *   - `due` and `reclaim` find their jobs in the transaction, in order of time, and lock each
  *     before its run.

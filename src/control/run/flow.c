@@ -53,9 +53,9 @@ enum rc flow_load_run(struct context *ctx, const struct id *run_id, struct flow 
     return load_run(ctx, run_id, runs_get, ret_flow);
 }
 
-enum rc flow_load_free(struct context *ctx, const struct id *run_id, struct flow *ret_flow)
+enum rc flow_load_claim(struct context *ctx, const struct id *run_id, struct flow *ret_flow)
 {
-    return load_run(ctx, run_id, runs_get_free, ret_flow);
+    return load_run(ctx, run_id, runs_get_claim, ret_flow);
 }
 
 enum rc flow_save_events(struct context *ctx, struct flow *flow)

@@ -56,9 +56,10 @@ struct flow {
 MUST_USE enum rc flow_load(struct context *ctx, const struct id *run_id, struct flow *ret_flow);
 /* Only the run, and of its task the id: enough to append events, saved with flow_save_events. */
 MUST_USE enum rc flow_load_run(struct context *ctx, const struct id *run_id, struct flow *ret_flow);
-/* The same, unless another transaction has locked it: RC_NOT_FOUND. */
-MUST_USE enum rc flow_load_free(struct context *ctx, const struct id *run_id,
-                                struct flow *ret_flow);
+/* The same for the claim of a job, unless another transaction has locked the run: RC_NOT_FOUND.  Of
+   the run only what runs_get_claim reads. */
+MUST_USE enum rc flow_load_claim(struct context *ctx, const struct id *run_id,
+                                 struct flow *ret_flow);
 MUST_USE enum rc flow_save_events(struct context *ctx, struct flow *flow);
 /* The same with what the run has used. */
 MUST_USE enum rc flow_save_used(struct context *ctx, struct flow *flow);

@@ -13,7 +13,7 @@ enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret
 {
     struct flow *flow = arena_alloc(ctx->arena, sizeof *flow);
     *ret_run = flow;
-    enum rc rc = flow_load_free(ctx, &job->run_id, flow);
+    enum rc rc = flow_load_claim(ctx, &job->run_id, flow);
     *ret_held = rc == RC_OK && flow->run.paused_us > 0 && id_same(&flow->run.job_id, &job->id);
     return rc;
 }
@@ -107,5 +107,5 @@ enum rc run_jobs_read_owners(struct read_ahead *read_ahead, struct db *db, struc
 
 enum rc run_job_read_ahead(struct db *db, const struct job_row *job, struct err *err)
 {
-    return runs_read_ahead_free(db, &job->run_id, err);
+    return runs_read_ahead_claim(db, &job->run_id, err);
 }

@@ -175,6 +175,27 @@ START_TEST(none_is_told_apart)
 }
 END_TEST
 
+START_TEST(what_was_stored_is_an_id_by_its_form)
+{
+    static const struct {
+        struct str text;
+        bool is;
+    } cases[] = {
+        {STR("c232ab00-9414-11ec-b3c8-9f6bdeced846"), true},
+        {{"c232ab00-9414-11ec-b3c8-9f6bdeced846 and more", 36}, true},
+        {{NULL, 0}, false},
+        {STR(""), false},
+        {STR("c232ab00-9414-11ec-b3c8-9f6bdeced84"), false},
+        {STR("c232ab00-9414-11ec-b3c8-9f6bdeced8467"), false},
+        {STR("a text that has as many characters.."), false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct id id = id_of_stored(cases[i].text);
+        ck_assert_str_eq(id.text, cases[i].is ? "c232ab00-9414-11ec-b3c8-9f6bdeced846" : "");
+    }
+}
+END_TEST
+
 Suite *id_suite(void)
 {
     Suite *suite = suite_create("id");
@@ -186,6 +207,7 @@ Suite *id_suite(void)
     tcase_add_test(all, any_uuid_is_read_and_folded_to_lower_case);
     tcase_add_test(all, what_is_no_uuid_is_refused);
     tcase_add_test(all, none_is_told_apart);
+    tcase_add_test(all, what_was_stored_is_an_id_by_its_form);
     suite_add_tcase(suite, all);
     return suite;
 }

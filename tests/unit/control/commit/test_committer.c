@@ -10,6 +10,8 @@
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct lab lab;
 
@@ -297,6 +299,52 @@ START_TEST(stopping_answers_a_parked_lease)
 }
 END_TEST
 
+/* ---- with a file ---- */
+
+static int64_t bytes_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? status.st_size : 0;
+}
+
+/* Writes until the engine wants a moment for itself. */
+static void enqueue_until_upkeep_is_due(struct lab *on_file)
+{
+    enum { COMMITS_MAX = 1000, JOB_BYTES = 20000 };
+    char *payload = arena_alloc(&on_file->arena, JOB_BYTES);
+    memset(payload, '1', JOB_BYTES);
+    struct job_spec spec = plain;
+    spec.payload = (struct str){payload, JOB_BYTES};
+    for (int i = 0; i < COMMITS_MAX && !db_upkeep_due(on_file->db); i++) {
+        struct cmd_enqueue *cmd = enqueue_command(&spec, 1);
+        ck_assert_int_eq(lab_call(on_file, &cmd->base), RC_OK);
+        command_free(&cmd->base);
+    }
+    ck_assert(db_upkeep_due(on_file->db));
+}
+
+START_TEST(a_lane_without_work_makes_room_for_later_commits)
+{
+    struct lab on_file;
+    struct err err = {0};
+    const char *url = arena_printf(&lab.arena, "sqlite:%s/drover.db", lab.dir);
+    const char *log = arena_printf(&lab.arena, "%s/drover.db-wal", lab.dir);
+    struct store *store;
+    const struct store_options options = {.url = url, .artifact_dir = lab.dir};
+    ck_assert_int_eq(store_open(&options, &store, &err), RC_OK);
+    lab_open(&on_file, &(struct lab_options){.store = store});
+    enqueue_until_upkeep_is_due(&on_file);
+    int64_t before = bytes_of(log);
+    ck_assert_int_eq(committer_start(on_file.committer, &err), RC_OK);
+    while (bytes_of(log) == before) /* Without a command.  The test's own limit ends it. */
+        (void)usleep(1000);
+    committer_stop(on_file.committer);
+    ck_assert(!db_upkeep_due(on_file.db));
+    lab_close(&on_file);
+    store_close(store);
+}
+END_TEST
+
 Suite *committer_suite(void)
 {
     Suite *suite = suite_create("committer");
@@ -313,6 +361,7 @@ Suite *committer_suite(void)
     tcase_add_test(tc, callers_on_many_threads_all_get_their_answer);
     tcase_add_test(tc, what_is_called_together_shares_one_commit);
     tcase_add_test(tc, stopping_answers_a_parked_lease);
+    tcase_add_test(tc, a_lane_without_work_makes_room_for_later_commits);
     suite_add_tcase(suite, tc);
     return suite;
 }
