@@ -22,6 +22,7 @@
 
 struct metrics;
 struct spool;
+struct event_waits;
 struct sse;
 struct throttle;
 
@@ -36,6 +37,7 @@ struct api {
     struct spool *spool;
     struct http *http; /* Set once it listens. */
     struct sse *sse;
+    struct event_waits *waits;
     struct loop_call tokens_lost; /* Posted when tokens were revoked or expired. */
     atomic_bool tokens_lost_posted;
     struct throttle *throttle;

@@ -5,6 +5,7 @@
 #define API_CALL_H
 #include "api/api.h"
 
+struct event_wait;
 struct stream;
 struct webhook_head;
 
@@ -17,6 +18,7 @@ struct call {
     struct command *command;      /* See call_own. */
     struct str errors;            /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;        /* sse.c's. */
+    struct event_wait *wait;      /* event_wait.c's. */
     struct webhook_head *webhook; /* webhooks.c's. */
     struct pool_work work;
     struct loop_call done;

@@ -10,6 +10,7 @@
  */
 #include "api/metrics.h"
 #include "api/api.h"
+#include "api/event_wait.h"
 #include "api/routes.h"
 #include "api/sse.h"
 #include "base/clock.h"
@@ -144,6 +145,8 @@ static void write_http(struct api *api, struct buf *to)
            "Connections without a request that were closed to make room.",
            stats.evicted_connections);
     single(to, "drover_http_streams", "gauge", "Open event streams.", sse_count(api->sse));
+    single(to, "drover_http_event_waits", "gauge", "Calls that wait for an event.",
+           event_waits_count(api->waits));
 }
 
 static void write_slots(struct api *api, struct buf *to)

@@ -34,6 +34,9 @@ API_QUERY(api_run_timeline);
 API_QUERY(api_run_artifacts);
 API_QUERY(api_event_list);
 
+/* events.c */
+API_COMMAND(api_event_append);
+
 /* snapshots.c */
 API_QUERY(api_run_snapshots);
 

@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "api/defaults_check.h"
 #include "api/dispatch.h"
+#include "api/event_wait.h"
 #include "api/metrics.h"
 #include "api/origins.h"
 #include "api/routes.h"
@@ -307,6 +308,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api, &(struct sse_limits){.streams = server->options->caps.streams_max,
                                                  .bytes = server->options->stream_bytes_max});
+    api->waits = event_waits_new(api);
     api->throttle = throttle_new(server->options->rates, server->options->rate_count);
     api->event_bytes = server->options->event_bytes;
     api->webhooks = server->options->webhooks;
@@ -571,6 +573,7 @@ static void on_stop_signal(void *arg)
     server->api.stopping = 1;
     http_drain(server->api.http);
     sse_close(server->api.sse);
+    event_waits_close(server->api.waits);
     committer_drain(control_committer(server->control), "");
     server->stopper_started = pthread_create(&server->stopper, NULL, stop_workers, server) == 0;
     server->drain_until_us = clock_mono_us() + DRAIN_MS * US_PER_MS;
@@ -621,6 +624,7 @@ static void server_stop(struct server *server)
     spool_free(api->spool);
     throttle_free(api->throttle);
     sse_free(api->sse);
+    event_waits_free(api->waits);
     metrics_free(api->metrics);
     auth_free(api->auth);
     store_close(server->store);

@@ -752,5 +752,6 @@ const struct migration migrations[] = {
     {13, "webhooks", webhooks},
     {14, "shepherds", migration_shepherds},
     {15, "disks", migration_disks},
+    {16, "events", migration_events},
 };
 const size_t migration_count = COUNT_OF(migrations);
