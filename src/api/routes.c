@@ -2,6 +2,7 @@
  * routes.c - the table of routes: method and path, the roles that may use it, and the handler.
  */
 #include "api/routes.h"
+#include "api/event_wait.h"
 #include "api/sse.h"
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
@@ -11,6 +12,7 @@
     .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = (writer)
 #define REMOVAL(handler) .kind = ROUTE_COMMAND, .build = (handler), .answer = call_removed
 #define STREAM(handler)  .kind = ROUTE_STREAM, .stream = (handler)
+#define WAIT(handler)    .kind = ROUTE_WAIT, .stream = (handler)
 /* The roles that may use it, beside the admin. */
 #define ADMIN        0
 #define VIEW         (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
@@ -59,6 +61,10 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/events/types", .kind = ROUTE_INSTANT, .instant = api_event_types},
     {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},
+    {HTTP_GET, VIEW, "/v1/events/next", WAIT(api_event_next), .agent = AGENT_CHECKED},
+    {HTTP_POST, WORK, "/v1/events", .kind = ROUTE_COMMAND, .body = BODY_EVENT,
+     .build = api_event_append, .answer = api_event_append_answer, .metered = true, .wide = true,
+     .agent = AGENT_CHECKED},
     {HTTP_GET, WORK_OR_VIEW, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},
     {HTTP_PUT, WORK, "/v1/artifacts/{sha256}", QUERY(api_artifact_put), .body = BODY_BYTES,
      .slow = true},

@@ -756,5 +756,6 @@ const struct migration migrations[] = {
     {16, "agents", migration_agents},
     {17, "scratch", migration_scratch},
     {18, "batches", migration_batches},
+    {19, "events", migration_events},
 };
 const size_t migration_count = COUNT_OF(migrations);
