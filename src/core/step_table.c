@@ -212,6 +212,7 @@ static const struct report_field train_fields[] = {
     {"tree", KIND_COMMIT, .required = OPTIONAL},
     {"detail", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
     {"reused", KIND_BOOL, .required = OPTIONAL},
+    {"rerun", KIND_BOOL, .required = OPTIONAL},
     {"unverified", KIND_BOOL, .required = OPTIONAL},
     {"merged", KIND_ARRAY, OPTIONAL, .max = 1000},
 };

@@ -73,6 +73,12 @@ static const struct sql sql_get = {
     "SELECT {columns} FROM shepherds WHERE pull_request_id = $1 {for_update}",
     "t",
 };
+static const struct sql sql_repair_run = {
+    "shepherd_repair_run",
+    "SELECT tasks.latest_run_id FROM shepherds JOIN tasks ON tasks.id = shepherds.work_id"
+    " WHERE shepherds.pull_request_id = $1 AND shepherds.work = 'repair'",
+    "t",
+};
 static const struct row_sql sql_save = {
     "shepherd_save",
     "UPDATE shepherds SET {set} WHERE {key}",
@@ -95,6 +101,12 @@ enum rc shepherds_get(struct db *db, const struct id *pull_request_id, struct ar
 {
     return query_one(db, &sql_get, P_LIST(P_ID(pull_request_id)), &shepherd_shape, arena, ret_row,
                      err);
+}
+
+enum rc shepherds_repair_run(struct db *db, const struct id *pull_request_id, struct id *ret_run_id,
+                             struct err *err)
+{
+    return query_id(db, &sql_repair_run, P_LIST(P_ID(pull_request_id)), ret_run_id, err);
 }
 
 enum rc shepherds_save(struct db *db, const struct shepherd_row *row, struct err *err)

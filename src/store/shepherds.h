@@ -68,6 +68,11 @@ struct shepherd_counts {
 MUST_USE enum rc shepherds_count(struct db *db, struct shepherd_counts *ret_counts,
                                  struct err *err);
 
+/* The latest run of the repair that is under way for it; looked up without a lock.  RC_NOT_FOUND:
+   none is. */
+MUST_USE enum rc shepherds_repair_run(struct db *db, const struct id *pull_request_id,
+                                      struct id *ret_run_id, struct err *err);
+
 /* A failure of checks, by its fingerprint: core/pr/ci_failure.h. */
 struct ci_failure_row {
     struct id repository_id;

@@ -121,6 +121,12 @@ static const struct sql sql_cars_live = {
     "SELECT {columns} FROM train_cars WHERE train_id = $1 AND ended_us = 0 ORDER BY id LIMIT $2",
     "ti",
 };
+static const struct sql sql_cars_prune = {
+    "train_cars_prune",
+    "DELETE FROM train_cars WHERE id IN (SELECT id FROM train_cars"
+    " WHERE ended_us > 0 AND ended_us < $1 AND told = 1 ORDER BY ended_us LIMIT $2)",
+    "ii",
+};
 static const struct sql sql_cars_ended = {
     "train_cars_ended",
     "SELECT {columns} FROM train_cars WHERE train_id = $1 AND ended_us > 0"
@@ -162,6 +168,13 @@ enum rc trains_list(struct db *db, const struct train_filter *filter, struct are
                      P_LIST(P_TEXT(filter->repository), P_TEXT(cursor_or_end(&filter->before)),
                             P_LIMIT(filter->limit)),
                      &train_shape, arena, ret_rows, ret_count, err);
+}
+
+enum rc train_cars_prune(struct db *db, const struct car_prune *prune, int64_t *ret_count,
+                         struct err *err)
+{
+    return db_exec(db, &sql_cars_prune, P_LIST(P_INT(prune->before_us), P_LIMIT(prune->limit)),
+                   ret_count, err);
 }
 
 enum rc trains_count(struct db *db, struct train_counts *ret_counts, struct err *err)

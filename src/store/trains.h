@@ -2,7 +2,7 @@
  * trains.h - merge trains, one for each target branch of a repository, and their cars: pull
  * requests on their way into it.
  *
- * A car that has ended stays as history.  A pull request has at most one that has not.
+ * A car that has ended stays as history for a while.  A pull request has at most one that has not.
  */
 #ifndef STORE_TRAINS_H
 #define STORE_TRAINS_H
@@ -85,6 +85,13 @@ MUST_USE enum rc train_cars_live(struct db *db, const struct id *train_id, struc
 MUST_USE enum rc train_cars_ended(struct db *db, const struct id *train_id, int64_t limit,
                                   struct arena *arena, struct train_car_row **ret_rows,
                                   size_t *ret_count, struct err *err);
+
+/* Deletes the oldest of those that ended before then and whose shepherd was told; at most limit. */
+struct car_prune {
+    int64_t before_us, limit;
+};
+MUST_USE enum rc train_cars_prune(struct db *db, const struct car_prune *prune, int64_t *ret_count,
+                                  struct err *err);
 
 /* Of all trains, for metrics. */
 struct train_counts {

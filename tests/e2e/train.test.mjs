@@ -5,7 +5,7 @@
 // which the checks of runs do not look for: it is bad only where it lands.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -39,10 +39,11 @@ const CHECK = { name: 'whole', command: 'sh whole.sh', timeoutSeconds: 60 };
 const ENDED = ['landed', 'rejected', 'conflict', 'left'];
 
 class Track {
-    constructor(server, name, train = {}) {
+    constructor(server, name, train = {}, agent = {}) {
         this.server = server;
         this.name = name;
         this.train = train;
+        this.agent = agent;
     }
 
     async open() {
@@ -50,6 +51,7 @@ class Track {
             files: FILES,
             verify: [],
             policy: { approval: 'never' },
+            agent: { command: ['/bin/sh', '-c', AGENT], adapter: 'ndjson', ...this.agent },
             train: { checks: [CHECK], ...this.train },
         });
         this.origin = origin;
@@ -227,6 +229,39 @@ describe('a train', { concurrency: false }, () => {
             assert.deepEqual(train.ended.map(({ state }) => state).sort(), ['landed', 'rejected']);
             assert.match(train.ended.find(({ state }) => state === 'rejected').detail, /^unit: /);
         });
+
+    it('runs checks once more that may be flaky, and only those', async () => {
+        const dir = join(server.dir, 'flaky');
+        mkdirSync(dir);
+        chmodSync(dir, 0o777);
+        // Fails at its first run, and whenever there is a part that is taken.
+        const command = `if mkdir ${dir}/first || ls parts | grep -q '^taken'; then
+            mktemp ${dir}/failed.XXXXXX
+            echo 'Error: listen EADDRINUSE: address already in use 127.0.0.1:3000'
+            exit 1
+        fi
+        sh whole.sh`;
+        const track = await new Track(server, 'acme/flaky',
+            { ahead: 1, checks: [{ ...CHECK, command }] },
+            { mounts: [{ path: dir, writable: true }] }).open();
+        const failed = () => readdirSync(dir).filter((name) => name.startsWith('failed')).length;
+        const pulls = await track.pulls('part good', 'part taken', 'part bad');
+        const ends = [];
+        for (const pr of pulls) {
+            await track.add(pr);
+            const { verifications, ended } = await track.untilEnded([pr]);
+            ends.push([ended.find(({ number }) => number === pr.number).state, verifications]);
+        }
+        // Flaky: twice, the second counts.  Red twice: rejected.  Red for a reason: once.
+        assert.deepEqual(ends, [['landed', 2], ['rejected', 4], ['rejected', 5]]);
+        assert.equal(failed(), 3);
+        const events = await server.list('/v1/events?type=agent.train.tested&limit=200');
+        const told = events.map(({ data }) => data)
+            .filter(({ pullRequestId }) => pulls.some(({ id }) => id === pullRequestId));
+        assert.match(told[0].detail,
+            /failed and passed when it ran again: whole: .*address already in use/);
+        assert.match(told[2].detail, /a bad part/);
+    });
 
     it('lands by the forge\'s own merge where that is wanted', async () => {
         const track = await new Track(server, 'acme/api', { land: 'api' }).open();

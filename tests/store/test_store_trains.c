@@ -184,6 +184,37 @@ START_TEST(all_trains_are_counted_together)
 }
 END_TEST
 
+START_TEST(cars_that_ended_long_ago_are_deleted_some_at_a_time)
+{
+    FIXTURE(f);
+    struct train_row train = new_train(&f, "main");
+    int64_t count = 0;
+    must(trains_insert(f.db, &train, &f.err));
+    for (int i = 0; i < 6; i++) { /* 0 is live, 1 was not told; 2, 3 and 4 are old. */
+        struct train_car_row car = new_car(&f, &train);
+        car.state = i == 0 ? CAR_WAITING : CAR_LANDED;
+        car.ended_us = i == 0 ? 0 : 10 * i;
+        car.told = i > 1;
+        must(train_cars_insert(f.db, &car, &f.err));
+    }
+    const struct car_prune some = {.before_us = 50, .limit = 2};
+    must(train_cars_prune(f.db, &some, &count, &f.err));
+    ck_assert_int_eq(count, 2);
+    must(train_cars_prune(f.db, &some, &count, &f.err));
+    ck_assert_int_eq(count, 1);
+    must(train_cars_prune(f.db, &some, &count, &f.err));
+    ck_assert_int_eq(count, 0);
+    struct train_car_row *rows;
+    size_t left;
+    must(train_cars_ended(f.db, &train.id, 10, &f.arena, &rows, &left, &f.err));
+    ck_assert_uint_eq(left, 2);
+    ck_assert_int_eq(rows[0].ended_us, 50);
+    ck_assert_int_eq(rows[1].ended_us, 10);
+    must(train_cars_live(f.db, &train.id, &f.arena, &rows, &left, &f.err));
+    ck_assert_uint_eq(left, 1);
+}
+END_TEST
+
 Suite *store_trains_suite(void);
 Suite *store_trains_suite(void)
 {
@@ -194,6 +225,7 @@ Suite *store_trains_suite(void)
     case_add(tc, a_pull_request_is_in_one_train_at_a_time);
     case_add(tc, cars_are_read_by_arrival_and_by_end);
     case_add(tc, all_trains_are_counted_together);
+    case_add(tc, cars_that_ended_long_ago_are_deleted_some_at_a_time);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -29,6 +29,8 @@
  *     never waits.
  *   - `due` and `reclaim` find their jobs in the transaction, in order of time, and lock each
  *     before its run.
+ *   - A look at a pull request finds its runs in 5: that which opened it, then that of its repair,
+ *     then the pull request (shepherding_load).
  *   - A new schedule or subscription locks the workspace in 5, so that their number stays limited.
  *
  * So deadlocks are rare, and not impossible: two batches may also meet in 5 in different orders.

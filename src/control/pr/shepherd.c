@@ -39,6 +39,23 @@ static enum rc begin_row(struct context *ctx, struct shepherding *it)
     return RC_OK;
 }
 
+/* What is done to the pull request may stop its repair.  So the run of that is locked before the
+   pull request, in the order in which a repair that publishes locks them (read_ahead.h); its id is
+   higher than that of the run that opened it.  A repair that begins meanwhile is not locked. */
+static enum rc lock_repair(struct context *ctx, const struct id *pull_request_id)
+{
+    struct id run_id;
+    struct run_row run;
+    enum rc rc = shepherds_repair_run(ctx->db, pull_request_id, &run_id, ctx->err);
+    if (rc == RC_OK)
+        rc = runs_get(ctx->db, &run_id, ctx->arena, &run, ctx->err);
+    if (rc == RC_NOT_FOUND) {
+        err_clear(ctx->err);
+        rc = RC_OK;
+    }
+    return rc;
+}
+
 enum rc shepherding_load(struct context *ctx, const struct id *pull_request_id,
                          struct shepherding *ret)
 {
@@ -46,6 +63,8 @@ enum rc shepherding_load(struct context *ctx, const struct id *pull_request_id,
     enum rc rc = pull_requests_run_of(ctx->db, pull_request_id, &run_id, ctx->err);
     if (rc == RC_OK)
         rc = flow_load(ctx, &run_id, &ret->flow);
+    if (rc == RC_OK)
+        rc = lock_repair(ctx, pull_request_id);
     if (rc == RC_OK)
         rc = pull_requests_get(ctx->db, pull_request_id, ctx->arena, &ret->pr, ctx->err);
     if (rc == RC_OK)

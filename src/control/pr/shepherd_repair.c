@@ -234,12 +234,13 @@ enum rc shepherd_pushes(struct context *ctx, const struct shepherding *it, bool 
     return rc;
 }
 
-static enum rc stop_task(struct context *ctx, const struct id *task_id, const char *reason)
+/* shepherding_load has locked it. */
+static enum rc stop_repair(struct context *ctx, const struct id *run_id, const char *reason)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     bool stopping;
     struct stop_request request = {.kind = RUN_STOP_CANCEL, .by = "drover", .reason = reason};
-    enum rc rc = flow_load_latest(ctx, task_id, &flow);
+    enum rc rc = flow_load(ctx, run_id, &flow);
     if (rc != RC_OK || run_is_terminal(flow.run.status))
         return rc;
     return stop_run(ctx, &flow, &request, &stopping);
@@ -255,9 +256,9 @@ enum rc shepherd_stop_work(struct context *ctx, struct shepherding *it, const ch
     if (it->row.work == NULL)
         return RC_OK;
     if (text_same(it->row.work, "repair")) {
-        rc = stop_task(ctx, &it->row.work_id, reason);
+        rc = sum_runs(ctx, &it->row.work_id, &run, &cost);
         if (rc == RC_OK)
-            rc = sum_runs(ctx, &it->row.work_id, &run, &cost);
+            rc = stop_repair(ctx, &run.id, reason);
     }
     it->row.repair_microusd += cost;
     it->row.work = NULL;

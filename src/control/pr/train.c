@@ -5,6 +5,8 @@
 #include "control/pr/train_jobs.h"
 #include "core/event_types.h"
 
+enum { CAR_DAYS = 30, PRUNE_BATCH = 200 };
+
 static enum rc not_here(struct context *ctx, const char *code, const char *what)
 {
     return err_set(ctx->err, RC_CONFLICT, code, "%s", what);
@@ -143,6 +145,16 @@ enum rc train_look(struct context *ctx, const struct id *repository_id, const ch
         return rc;
     flow.row.retry_us = 0;
     return train_flow_end(ctx, &flow);
+}
+
+enum rc train_prune(struct context *ctx, bool *ret_more)
+{
+    const struct car_prune old = {.before_us = ctx->now_us - CAR_DAYS * US_PER_DAY,
+                                  .limit = PRUNE_BATCH};
+    int64_t count = 0;
+    enum rc rc = train_cars_prune(ctx->db, &old, &count, ctx->err);
+    *ret_more |= rc == RC_OK && count == PRUNE_BATCH;
+    return rc;
 }
 
 /* ---- commands ---- */

@@ -18,6 +18,9 @@ MUST_USE enum rc train_leave(struct context *ctx, const struct id *pull_request_
 MUST_USE enum rc train_look(struct context *ctx, const struct id *repository_id,
                             const char *branch);
 
+/* Forgets cars that ended long ago, some at a time; *ret_more: there may be more. */
+MUST_USE enum rc train_prune(struct context *ctx, bool *ret_more);
+
 /* What people ask for.  RC_CONFLICT: PULL_REQUEST_NOT_OPEN, TRAIN_OFF, TRAIN_LANDING.  RC_LIMIT:
    TRAIN_FULL.  RC_NOT_FOUND: NOT_IN_TRAIN. */
 struct cmd_train_add {

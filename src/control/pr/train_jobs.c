@@ -190,6 +190,7 @@ static enum rc take_verdict(struct context *ctx, const struct report *report)
     size_t place = train_flow_place(flow, car);
     bool passed = text_same(report->outcome, "passed");
     flow->row.verifications += !js_get_bool(report->end->result, "reused", false);
+    flow->row.verifications += js_get_bool(report->end->result, "rerun", false);
     car->commit_hash = text_of(ctx, report, "commit");
     if (passed) {
         car->tree_hash = text_of(ctx, report, "tree");

@@ -16,6 +16,7 @@
 #include "control/pr/intake_progress.h"
 #include "control/pr/shepherd.h"
 #include "control/pr/sync.h"
+#include "control/pr/train.h"
 #include "control/pr/train_jobs.h"
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
@@ -337,6 +338,12 @@ static enum rc prune_receipts(struct context *ctx, void *more, const struct fail
     return sync_prune(ctx, more);
 }
 
+static enum rc prune_cars(struct context *ctx, void *more, const struct failure *why)
+{
+    (void)why;
+    return train_prune(ctx, more);
+}
+
 /* Of steps that are made again and again. */
 static enum rc prune_jobs(struct context *ctx, void *more, const struct failure *why)
 {
@@ -366,6 +373,7 @@ static enum rc prune(struct context *ctx, bool *ret_more)
         {"requests", {prune_requests, leave, NULL}},
         {"receipts of deliveries", {prune_receipts, leave, NULL}},
         {"jobs of routine steps", {prune_jobs, leave, NULL}},
+        {"cars of trains", {prune_cars, leave, NULL}},
     };
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {

@@ -32,6 +32,7 @@ struct haul_outcome {
     const char *commit; /* Of the position; or NULL */
     const char *tree;   /* The same. */
     const char *detail; /* For people; or NULL */
+    bool rerun;         /* The checks ran twice: what failed first may be flaky. */
     bool reused;        /* The tree was verified before: no check was run. */
     bool unverified;    /* landed: what the forge has made is not what was verified. */
     const bool *merged; /* One for each car: the target has it already; or NULL */

@@ -4,8 +4,11 @@
  *
  * Merges are made in the mirror, objects only: no git of ours has a tree of files with what agents
  * wrote before the checkout that every verification makes (verify.c).  A position whose tree was
- * verified before, on another commit of the target with the same files, is not verified again.
+ * verified before, on another commit of the target with the same files, is not verified again.  One
+ * whose checks failed and may be flaky, or could not reach something, is verified once more: the
+ * second verdict counts.
  */
+#include "core/pr/ci_failure.h"
 #include "work/job/repo_step.h"
 #include "work/steps/hauling.h"
 #include "work/steps/verification.h"
@@ -13,7 +16,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { DETAIL_BYTES_MAX = 4000, TITLE_BYTES_MAX = 300, FAILED_MAX = 8 };
+enum {
+    DETAIL_BYTES_MAX = 4000,
+    TITLE_BYTES_MAX = 300,
+    FAILED_MAX = 8,
+    PATHS_MAX = 2000, /* Of a position; with more, no failure is taken for a flaky one. */
+    PATHS_BYTES_MAX = 512 * 1024,
+};
 #define CODE "train_failed"
 
 /* ---- the payload ---- */
@@ -92,8 +101,9 @@ static void take_place(struct step *step, const struct step_row *row)
     step->input.run_id = step->lease.id;
     step->input.target_branch = js_get_str(step->input.payload, "targetBranch", "");
     step_place(step);
+    /* The checks may run twice. */
     int64_t deadline_us = clock_mono_us() +
-                          (repo_config_step_ms(config, row) - row->time_ms) * US_PER_MS;
+                          2 * (repo_config_step_ms(config, row) - row->time_ms) * US_PER_MS;
     if (deadline_us < step->deadline_us)
         step->deadline_us = deadline_us;
 }
@@ -124,6 +134,8 @@ void haul_report(struct hauling *hauling, const struct haul_outcome *outcome)
     step_write_text(&jw, "detail", outcome->detail, DETAIL_BYTES_MAX);
     if (outcome->reused)
         jw_kbool(&jw, "reused", true);
+    if (outcome->rerun)
+        jw_kbool(&jw, "rerun", true);
     if (outcome->unverified)
         jw_kbool(&jw, "unverified", true);
     if (outcome->merged != NULL)
@@ -334,12 +346,10 @@ static const struct check *find_errored(const struct verification *found)
     return NULL;
 }
 
-static enum rc verify_position(struct hauling *hauling, struct haul_outcome *outcome,
-                               struct err *err)
+static enum rc verify_once(struct hauling *hauling, struct verification *found, bool *ret_failed,
+                           struct err *err)
 {
     struct step *step = hauling->step;
-    struct verification *found = arena_alloc(step->arena, sizeof *found);
-    step->input.base_commit = outcome->commit;
     enum rc rc = verification_run(step, "train", found, err);
     if (rc != RC_OK)
         return rc;
@@ -349,9 +359,101 @@ static enum rc verify_position(struct hauling *hauling, struct haul_outcome *out
                      errored->name, errored->line != NULL ? errored->line : "");
         return step_fail(step, rc, err, (struct port_failure){.code = CODE, .retryable = true});
     }
-    bool failed = text_same(verification_verdict(found), "failed");
+    *ret_failed = text_same(verification_verdict(found), "failed");
+    return RC_OK;
+}
+
+/* The files in which the position differs from the target; NULL: they are too many. */
+static enum rc changed_paths(struct hauling *hauling, const char *commit,
+                             const char *const **ret_paths, struct err *err)
+{
+    struct arena *arena = hauling->step->arena;
+    struct git git = step_git(hauling->step);
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, PATHS_BYTES_MAX);
+    struct git_call ask = {.git_dir = hauling->step->mirror,
+                           .args = GIT_ARGS("diff", "--name-only", "-z", "--no-renames",
+                                            hauling->landing.base, commit),
+                           .out = &out};
+    const char **paths = arena_array(arena, PATHS_MAX + 1, sizeof *paths);
+    size_t count = 0;
+    *ret_paths = NULL;
+    enum rc rc = git_run(&git, &ask, err);
+    if (rc == RC_TOO_LARGE || (rc == RC_OK && out.overflow)) {
+        err_clear(err);
+        return RC_OK;
+    }
+    for (const char *at = out.data; rc == RC_OK && at < out.data + out.len; at += strlen(at) + 1) {
+        if (count == PATHS_MAX)
+            return RC_OK;
+        paths[count++] = arena_strdup(arena, at);
+    }
+    if (rc == RC_OK)
+        *ret_paths = paths;
+    return rc;
+}
+
+/* Why a check failed that did not fail because of the pull requests; NULL: it may have. */
+static const char *excuse_of(struct hauling *hauling, const struct check *check,
+                             const char *const *paths)
+{
+    const struct check_view view = {
+        .name = check->name,
+        .state = check->status == VERIFY_TIMED_OUT ? CHECK_TIMED_OUT : CHECK_FAILED,
+    };
+    const struct ci_evidence evidence = {.check = &view, .log = check->log, .paths = paths};
+    const struct ci_failure failure = ci_failure_classify(&evidence, hauling->step->arena);
+    bool excused = failure.cause == CI_FLAKY || failure.cause == CI_INFRASTRUCTURE;
+    return excused ? failure.why : NULL;
+}
+
+/* What speaks for another try, of all that failed; NULL: one failed for a reason. */
+static enum rc find_excuse(struct hauling *hauling, const struct verification *found,
+                           const char *commit, const char **ret_excuse, struct err *err)
+{
+    struct arena *arena = hauling->step->arena;
+    const char *const *paths = NULL, *text = NULL;
+    *ret_excuse = NULL;
+    enum rc rc = changed_paths(hauling, commit, &paths, err);
+    if (rc != RC_OK || paths == NULL)
+        return rc;
+    for (size_t i = 0; i < found->count; i++) {
+        const struct check *check = &found->checks[i];
+        if (check->optional || check->status == VERIFY_PASSED || check->status == VERIFY_SKIPPED)
+            continue;
+        const char *why = excuse_of(hauling, check, paths);
+        if (why == NULL)
+            return RC_OK;
+        text = arena_printf(arena, "%s%s%s: %s", text != NULL ? text : "", text != NULL ? "; " : "",
+                            check->name, why);
+    }
+    *ret_excuse = text;
+    return RC_OK;
+}
+
+static enum rc verify_position(struct hauling *hauling, struct haul_outcome *outcome,
+                               struct err *err)
+{
+    struct step *step = hauling->step;
+    struct verification *found = arena_alloc(step->arena, sizeof *found);
+    const char *excuse = NULL;
+    bool failed = false;
+    step->input.base_commit = outcome->commit;
+    enum rc rc = verify_once(hauling, found, &failed, err);
+    if (rc == RC_OK && failed)
+        rc = find_excuse(hauling, found, outcome->commit, &excuse, err);
+    if (rc == RC_OK && excuse != NULL) {
+        outcome->rerun = true;
+        rc = verify_once(hauling, found, &failed, err);
+    }
+    if (rc != RC_OK)
+        return rc;
     outcome->name = failed ? "failed" : "passed";
-    outcome->detail = failed ? describe(hauling, found) : NULL;
+    if (failed)
+        outcome->detail = describe(hauling, found);
+    else if (outcome->rerun)
+        outcome->detail = arena_printf(step->arena, "It failed and passed when it ran again: %s",
+                                       excuse);
     return RC_OK;
 }
 

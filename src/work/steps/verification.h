@@ -24,6 +24,7 @@ struct check {
     bool optional;       /* It is reported, and does not fail the patch. */
     const char *line;    /* One line for people; NULL when it passed. */
     const char *summary; /* For the agent; NULL when it passed. */
+    struct str log;      /* The end of its output; empty when it passed. */
     const char *report;  /* Artifact of the output, or NULL. */
     struct carried *carried;
     size_t carried_count;

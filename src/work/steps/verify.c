@@ -47,7 +47,8 @@
 enum {
     LOG_BYTES_MAX = 16 * 1024 * 1024,
     LOG_TAIL_BYTES = 256 * 1024, /* What the summary is made from. */
-    PARALLEL_MIN = 2,            /* On any machine: configurations may rely on it. */
+    LOG_KEPT_BYTES = 64 * 1024,
+    PARALLEL_MIN = 2, /* On any machine: configurations may rely on it. */
     PARALLEL_MAX = 16,
     STORED_MAX = CONFIG_VERIFIERS_MAX * CONFIG_OUTPUTS_MAX,
     OUTPUT_ENTRIES_MAX = 200000,
@@ -302,6 +303,8 @@ static enum rc describe(struct bench *bench, struct check *check, const char *lo
     check->category = timed_out ? FAILURE_TIMEOUT : feedback_category(&output);
     check->line = feedback_line(&output, arena);
     check->summary = feedback_summary(&output, arena);
+    size_t kept = text.len < LOG_KEPT_BYTES ? text.len : LOG_KEPT_BYTES;
+    check->log = (struct str){arena_strndup(arena, buf_text(&text) + text.len - kept, kept), kept};
     return RC_OK;
 }
 

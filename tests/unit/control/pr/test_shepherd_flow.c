@@ -428,7 +428,7 @@ START_TEST(a_person_takes_it_over_and_hands_it_back)
     ck_assert_int_eq(hand(false), RC_OK);
     ck_assert(!shepherd().stopped);
     ck_assert_int_eq(shepherd().repairs, 0); /* Its one repair was used up. */
-    lab_pass_ms(&lab, 1); /* At once. */
+    lab_pass_ms(&lab, 1);                    /* At once. */
     lab_step(&lab, "observe", observed(&seen, FAILURE("build", "patch", PRINT_A)));
     expect(SHEPHERD_FAILING);
     ck_assert_str_eq(shepherd().work, "repair");

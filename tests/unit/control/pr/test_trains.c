@@ -5,6 +5,7 @@
 #include "control/pr/train.h"
 #include "control/pr/train_flow.h"
 #include "control/queue/settle.h"
+#include "control/watch/due.h"
 #include "core/event_types.h"
 #include "store/timers.h"
 #include "store/trains.h"
@@ -449,6 +450,38 @@ START_TEST(a_merge_is_left_to_the_forge)
 }
 END_TEST
 
+static size_t ended_cars(void)
+{
+    struct train_row train = train_now();
+    struct train_car_row *rows;
+    size_t count;
+    struct err err = {0};
+    ck_assert_int_eq(train_cars_ended(lab.db, &train.id, 10, &lab.arena, &rows, &count, &err),
+                     RC_OK);
+    return count;
+}
+
+static void prune(void)
+{
+    struct cmd_due *due = cmd_due_new();
+    due->prune = true;
+    ck_assert_int_eq(lab_call(&lab, &due->base), RC_OK);
+    command_free(&due->base);
+}
+
+START_TEST(cars_are_forgotten_after_a_month)
+{
+    struct pull_request_row pr = add();
+    ck_assert_int_eq(take_out(&pr, ""), RC_OK);
+    lab_pass_ms(&lab, INT64_C(29) * 24 * 3600 * 1000);
+    prune();
+    ck_assert_uint_eq(ended_cars(), 1);
+    lab_pass_ms(&lab, INT64_C(2) * 24 * 3600 * 1000);
+    prune();
+    ck_assert_uint_eq(ended_cars(), 0);
+}
+END_TEST
+
 Suite *trains_suite(void);
 Suite *trains_suite(void)
 {
@@ -471,6 +504,7 @@ Suite *trains_suite(void)
     tcase_add_test(tc, a_batch_lands_as_one_and_is_bisected_when_it_fails);
     tcase_add_test(tc, what_the_forge_merged_in_part_continues);
     tcase_add_test(tc, a_merge_is_left_to_the_forge);
+    tcase_add_test(tc, cars_are_forgotten_after_a_month);
     suite_add_tcase(suite, tc);
     return suite;
 }
