@@ -250,7 +250,7 @@ static const struct {
     {"notifications: [{name: a, on: [failed], type: slack}]", RC_INVALID, "notifications[0].url"},
     {"mcp: []", RC_INVALID, "mcp"},
     {"mcp: {allowedHosts: a}", RC_INVALID, "mcp.allowedHosts"},
-    {"mcp: {allowedHosts: ['']}", RC_INVALID, "mcp.allowedHosts"},
+    {"mcp: {allowedHosts: ['']}", RC_INVALID, "mcp.allowedHosts[0]"},
     {"mcp: {frob: 1}", RC_INVALID, "mcp.frob"},
     {"sinks: {}", RC_INVALID, "sinks"},
     {"sinks: [{type: file, path: /x}]", RC_INVALID, "sinks[0].name"},
