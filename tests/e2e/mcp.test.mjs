@@ -285,6 +285,27 @@ describe('a tool', { concurrency: 4 }, () => {
         }
     });
 
+    it('kills an agent that waits in another', async () => {
+        const boss = await open({ token: tokens.operator });
+        const agent = await open({ token: tokens.worker });
+        const name = 'doomed';
+        const made = await boss.call('register_agent', { name, persona: 'tester', capacity: 2 });
+        assert.deepEqual([made.name, made.persona, made.capacity], [name, 'tester', 2]);
+        const waiting = agent.tool('get_next_task', { agent: name, waitMs: 30_000 });
+        const { items } = await until('it to come', async () => {
+            const list = await boss.call('list_agents', { name });
+            return list.items[0].lastHeartbeatAt && list;
+        });
+        assert.equal(items.length, 1);
+        assert.match(await boss.fails('launch_agent', { agent: name }), /^[A-Z_]+: /);
+        const killed = await boss.call('kill_agent', { agent: made.id, policy: 'requeue' });
+        assert.equal(killed.state, 'killed');
+        const { isError, content } = await waiting;
+        assert.deepEqual([isError, content[0].text.split(':')[0]], [true, 'AGENT_GONE']);
+        assert.match(await agent.fails('get_next_task', { agent: name, waitMs: 0 }),
+            /^AGENT_GONE/);
+    });
+
     it('that waits reports its progress, and ends with its client', async () => {
         await Promise.all(ERAS.map(async (era) => {
             const repo = await pulled(`acme/waits-${era}`);
@@ -587,7 +608,8 @@ limits:
 });
 
 describe('a restart', { concurrency: 4 }, () => {
-    withServer('keeps sessions, tasks and claims', { args: ['--workers', '2'] }, async (own) => {
+    const args = ['--workers', '2', '--mcp-fixtures'];
+    withServer('keeps sessions, tasks and claims', { args }, async (own) => {
         const repo = await own.repository('acme/again', '', PULL);
         const mcp = await Mcp.open(own, { era: 'legacy' });
         const modern = await Mcp.open(own, { can: { extensions: { [TASKS]: {} } } });
@@ -596,10 +618,14 @@ describe('a restart', { concurrency: 4 }, () => {
         const polite = mcp.stream('tools/call', next(30_000));
         const listening = modern.stream('subscriptions/listen', { notifications: {} }, { id: 7 });
         await listening.take();
-        await untilMessages(2, own);
+        const asking = (await Mcp.open(own, { era: 'legacy', can: { elicitation: {} } }))
+            .stream('tools/call', { name: 'test_elicitation', arguments: { message: 'Well?' } });
+        assert.equal((await asking.take()).method, 'elicitation/create');
+        await untilMessages(3, own);
         assert.deepEqual(await own.stop(), { code: 0, signal: null });
         await until('its answer', () => polite.ended);
         assert.deepEqual(JSON.parse(polite.text).result.structuredContent, { claim: null });
+        assert.match((await asking.take()).result.content[0].text, /^STOPPING: /);
         const last = await listening.take();
         assert.deepEqual([last.id, last.result.resultType], [7, 'complete']);
         await own.startAgain();

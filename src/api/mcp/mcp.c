@@ -453,6 +453,7 @@ void mcp_close(struct mcp *mcp)
 {
     mcp->closed = true;
     listen_close(&mcp->home.rpcs);
+    input_end_all(&mcp->home.rpcs);
 }
 
 void mcp_free(struct mcp *mcp)
