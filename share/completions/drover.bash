@@ -28,6 +28,10 @@ _drover_profiles() {
     drover agents profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }'
 }
 
+_drover_agents() {
+    drover agents 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
 _drover_queues() {
     drover queue list 2>/dev/null | sed -n '2,$s/ .*//p'
 }
@@ -51,17 +55,27 @@ _drover_value() {
     --state)
         case $3 in
         issue*) _drover_reply "$2" -W 'open closed seen awaiting active done' ;;
+        agents) _drover_reply "$2" -W 'registered starting active late restarting stopped failed killed' ;;
         *) _drover_reply "$2" -W 'active draining lost' ;;
         esac
         ;;
     --queues)
         _drover_reply "$2" -W "prepare hydrate plan agent collect custom verify judge publish \
-unpublish clean notify issue comment train sync observe attend rebase" ;;
+unpublish clean notify issue comment train sync observe attend rebase launch" ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
-    --agent) _drover_reply "$2" -W "$(_drover_profiles)" ;;
+    --agent)
+        case $3 in
+        submit | tasks) _drover_reply "$2" -W "$(_drover_agents)" ;;
+        *) _drover_reply "$2" -W "$(_drover_profiles)" ;;
+        esac
+        ;;
+    --profile) _drover_reply "$2" -W "$(_drover_profiles)" ;;
+    --persona) _drover_reply "$2" -W 'planner implementer reviewer tester' ;;
+    --restart) _drover_reply "$2" -W 'never on_failure always' ;;
+    --policy) _drover_reply "$2" -W 'requeue fail' ;;
     --branch) _drover_reply "$2" -W "$(git branch --format='%(refname:short)' 2>/dev/null)" ;;
     --run | --task | --depends-on | --parent) _drover_reply "$2" -W latest ;;
     --status)
@@ -77,6 +91,7 @@ unpublish clean notify issue comment train sync observe attend rebase" ;;
         --priority | --best-of | --candidate | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
         --title | --wait-ms | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
+        --capacity | --heartbeat | --prompt | --account | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
         --dependency | --option | --default | --cron | --payload | --header | --id | --override) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
@@ -101,6 +116,8 @@ _drover_word() {
     credential) _drover_reply "$2" -W 'get store erase' ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
+    'agent show' | 'agent launch' | 'agent kill' | 'agent remove')
+        _drover_reply "$2" -W "$(_drover_agents)" ;;
     'agents check')
         _drover_reply "$2" -W "$(_drover_profiles)" ;;
     help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;

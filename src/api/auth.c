@@ -11,6 +11,7 @@
 #include "control/watch/tokens.h"
 #include "store/runs.h"
 #include "store/tasks.h"
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct known_token {
     char sha256[SHA256_TEXT_BYTES];
     char name[TOKEN_NAME_MAX + 1];
     char queues[TOKEN_QUEUES_BYTES_MAX + 1];
+    char agent[AGENT_NAME_MAX + 1];
     enum role role;
     int64_t expires_us;
     int64_t used_us;  /* 0: not since the start. */
@@ -45,19 +47,20 @@ struct auth {
 
 /* ---- The admin's file ---- */
 
-void auth_make_token(char to[AUTH_TOKEN_BYTES])
+void auth_make_token(const char *prefix, char to[AUTH_TOKEN_BYTES])
 {
     unsigned char secret[AUTH_SECRET_BYTES];
     secret_bytes(secret, sizeof secret);
-    text_copy(to, AUTH_TOKEN_BYTES, AUTH_TOKEN_PREFIX);
-    hex_encode(to + strlen(AUTH_TOKEN_PREFIX), secret, sizeof secret);
+    assert(strlen(prefix) + 2 * sizeof secret < AUTH_TOKEN_BYTES);
+    text_copy(to, AUTH_TOKEN_BYTES, prefix);
+    hex_encode(to + strlen(prefix), secret, sizeof secret);
     explicit_bzero(secret, sizeof secret);
 }
 
 static enum rc make_admin_token(const char *path, struct buf *into, struct err *err)
 {
     char token[AUTH_TOKEN_BYTES];
-    auth_make_token(token);
+    auth_make_token(AUTH_TOKEN_PREFIX, token);
     buf_clear(into);
     buf_addf(into, "%s\n", token);
     explicit_bzero(token, sizeof token);
@@ -161,6 +164,7 @@ static struct known_token know(const struct auth *auth, const struct token_row *
     text_copy(token.sha256, sizeof token.sha256, row->sha256);
     text_copy(token.name, sizeof token.name, row->name);
     text_copy(token.queues, sizeof token.queues, row->queues != NULL ? row->queues : "");
+    text_copy(token.agent, sizeof token.agent, row->agent != NULL ? row->agent : "");
     const struct known_token *before = find_by_id(auth, &row->id);
     if (before != NULL) {
         token.used_us = before->used_us;
@@ -224,6 +228,7 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
         identity->expires_us = found->expires_us;
         text_copy(identity->name, sizeof identity->name, found->name);
         text_copy(identity->queues, sizeof identity->queues, found->queues);
+        text_copy(identity->agent, sizeof identity->agent, found->agent);
         identity->principal = principal_of_token(&found->id);
     }
     (void)pthread_mutex_unlock(&auth->lock);
@@ -244,11 +249,16 @@ static struct str bearer_of(struct str header)
     return token;
 }
 
-bool auth_is_run_token(struct str authorization)
+bool auth_is_of_agent(struct str authorization)
 {
     struct str token = bearer_of(authorization);
-    size_t len = strlen(RUN_TOKEN_PREFIX);
-    return token.len > len && memcmp(token.at, RUN_TOKEN_PREFIX, len) == 0;
+    static const char *const prefixes[] = {RUN_TOKEN_PREFIX, AUTH_AGENT_PREFIX};
+    for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
+        size_t len = strlen(prefixes[i]);
+        if (token.len > len && memcmp(token.at, prefixes[i], len) == 0)
+            return true;
+    }
+    return false;
 }
 
 enum rc auth_check(struct auth *auth, struct str authorization, struct identity *ret_identity,
@@ -379,6 +389,11 @@ void auth_caps_key(const struct identity *identity, struct caps_key *ret_key)
 const char *auth_bound_to(const struct identity *identity)
 {
     return identity->queues[0] ? identity->queues : NULL;
+}
+
+const char *auth_bound_agent(const struct identity *identity)
+{
+    return identity->agent[0] != '\0' ? identity->agent : NULL;
 }
 
 struct actor auth_actor(const struct identity *identity)

@@ -17,6 +17,7 @@
 #include "base/rc.h"
 #include "base/str.h"
 #include "control/commit/principal.h"
+#include "core/agent/addressee.h"
 #include "core/event.h"
 #include "http/caps.h"
 #include "http/router.h"
@@ -27,7 +28,8 @@ struct control;
 struct db;
 
 #define AUTH_TOKEN_PREFIX "drv_"
-enum { AUTH_SECRET_BYTES = 32, AUTH_TOKEN_BYTES = 4 + 2 * AUTH_SECRET_BYTES + 1 };
+#define AUTH_AGENT_PREFIX "dagt_" /* Of an agent that drover has launched. */
+enum { AUTH_SECRET_BYTES = 32, AUTH_TOKEN_BYTES = 5 + 2 * AUTH_SECRET_BYTES + 1 };
 #define AUTH_ADMIN_NAME "admin" /* Of admin.token; no other token may have it. */
 
 struct identity {
@@ -37,11 +39,12 @@ struct identity {
     int64_t expires_us;                      /* 0: never */
     char name[TOKEN_NAME_MAX + 1];           /* all others: the token's */
     char queues[TOKEN_QUEUES_BYTES_MAX + 1]; /* the only ones it is good for; empty: all */
+    char agent[AGENT_NAME_MAX + 1];          /* the only one it may act for; empty: any */
     struct principal principal;              /* whose leases it may report on; agent: none */
 };
 
-/* A new secret. */
-void auth_make_token(char to[AUTH_TOKEN_BYTES]);
+/* A new secret; prefix: one of those above. */
+void auth_make_token(const char *prefix, char to[AUTH_TOKEN_BYTES]);
 
 /* Reads DATA/admin.token, or makes it.  control may be NULL: then there are no agents. */
 MUST_USE enum rc auth_open(const char *data_dir, struct control *control, struct auth **ret_auth,
@@ -54,8 +57,9 @@ void auth_watch(struct auth *auth, void (*on_lost)(void *ctx), void *ctx);
 /* authorization: the header's value, or empty.  RC_UNAUTHORIZED. */
 MUST_USE enum rc auth_check(struct auth *auth, struct str authorization,
                             struct identity *ret_identity, struct err *err);
-/* Has it the form of a run's token?  Whether it is valid is decided by auth_check. */
-bool auth_is_run_token(struct str authorization);
+/* Has it the form of the token of a run, or of an agent that was launched?  Whether it is valid is
+   decided by auth_check. */
+bool auth_is_of_agent(struct str authorization);
 /* Is the token of this identity still valid?  Not for agents: their tokens end with their runs.
    On any thread. */
 bool auth_alive(struct auth *auth, const struct identity *identity);
@@ -80,5 +84,7 @@ MUST_USE enum rc auth_agent_command(const struct identity *identity, const struc
 
 /* The queues that it is bound to, for queue_allowed; NULL: none.  Points into the identity. */
 const char *auth_bound_to(const struct identity *identity);
+/* The agent that it is bound to; NULL: none.  Points into the identity. */
+const char *auth_bound_agent(const struct identity *identity);
 struct actor auth_actor(const struct identity *identity); /* Points into the identity. */
 #endif

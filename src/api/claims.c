@@ -66,67 +66,54 @@ static void read_filter(struct fields *fields, struct cmd_claim *cmd)
                     LEASE_CELLS_MAX);
 }
 
-static void read_addressee(struct fields *fields, struct addressee *to, bool *general)
+/* What it does not say is as its agent is registered. */
+static void read_addressee(struct fields *fields, struct cmd_claim *cmd)
 {
-    to->queue = AGENT_QUEUE_DEFAULT;
+    struct addressee *to = &cmd->to;
     fields_string(fields, "agent", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = AGENT_NAME_MAX}, &to->agent);
     fields_string(fields, "persona", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = PERSONA_NAME_MAX}, &to->persona);
     fields_string(fields, "queue", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 100},
                   &to->queue);
-    fields_bool(fields, "general", FIELD_OPTIONAL, general);
+    fields_bool(fields, "general", FIELD_OPTIONAL, &cmd->general);
+    cmd->general_given = js_get(fields->object, "general") != NULL;
     if (to->agent != NULL && !agent_name_valid(to->agent))
         fields_fail(fields, "agent", AGENT_NAME_RULE);
     if (to->persona != NULL && !persona_name_valid(to->persona))
         fields_fail(fields, "persona", PERSONA_NAME_RULE);
-    if (!queue_name_valid(to->queue))
+    if (to->queue != NULL && !queue_name_valid(to->queue))
         fields_fail(fields, "queue", "queue is not a queue's name");
 }
 
-/* A token that is bound to queues takes from those of its agent's that it is bound to. */
-static enum rc choose_queues(const struct call *call, const struct addressee *to, bool general,
-                             struct cmd_claim *cmd, struct err *err)
+/* Into the command's arena: the tree is freed before a wait. */
+static void keep_addressee(struct call *call, struct cmd_claim *cmd)
 {
     struct arena *arena = &cmd->lease.base.arena;
-    const char *const *all = addressee_queues(to, general, arena);
-    const char **queues = arena_array(arena, ADDRESSEE_QUEUES_MAX + 1, sizeof *queues);
-    size_t count = 0;
-    enum rc rc = RC_OK;
-    for (size_t i = 0; all[i] != NULL; i++) {
-        rc = queue_allowed(auth_bound_to(&call->who), all[i], err);
-        if (rc == RC_OK)
-            queues[count++] = all[i];
-    }
-    cmd->lease.queues = queues;
-    if (count == 0)
-        return rc;
-    err_clear(err);
-    return RC_OK;
+    struct addressee *to = &cmd->to;
+    to->agent = arena_strdup(arena, to->agent);
+    to->persona = arena_strdup(arena, to->persona);
+    to->queue = arena_strdup(arena, to->queue);
+    cmd->bound_agent = auth_bound_agent(&call->who);
+    const char *name = to->agent != NULL ? to->agent : call->who.name;
+    cmd->lease.worker = arena_strdup(arena, text_empty(name) ? "agent" : name);
 }
 
 static enum rc read_claim(struct call *call, struct cmd_claim *cmd, struct err *err)
 {
     struct fields fields;
-    struct addressee to = {0};
-    bool general = true;
     int64_t wait_ms = 0, lease_ms = 0;
     fields_open(&fields, cmd->lease.base.tree, "", err);
-    read_addressee(&fields, &to, &general);
+    read_addressee(&fields, cmd);
     read_filter(&fields, cmd);
     fields_int(&fields, "waitMs", FIELD_OPTIONAL, &(struct field_range){0, JOB_WAIT_MS_MAX},
                &wait_ms);
     fields_int(&fields, "leaseMs", FIELD_OPTIONAL,
                &(struct field_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &lease_ms);
     enum rc rc = fields_close(&fields);
-    if (rc == RC_OK)
-        rc = addressee_check(&to, &call->http.arena, err);
-    if (rc == RC_OK)
-        rc = choose_queues(call, &to, general, cmd, err);
     if (rc != RC_OK)
         return rc;
-    const char *name = to.agent != NULL ? to.agent : call->who.name;
-    cmd->lease.worker = arena_strdup(&cmd->lease.base.arena, text_empty(name) ? "agent" : name);
+    keep_addressee(call, cmd);
     cmd->lease.wait_us = http_draining(call->api->http) ? 0 : wait_ms * US_PER_MS;
     cmd->lease.lease_us = lease_ms * US_PER_MS;
     return RC_OK;

@@ -144,6 +144,10 @@ static void write_http(struct api *api, struct buf *to)
            "Connections without a request that were closed to make room.",
            stats.evicted_connections);
     single(to, "drover_http_streams", "gauge", "Open event streams.", sse_count(api->sse));
+    single(to, "drover_mcp_messages", "gauge", "Messages of MCP in progress.",
+           atomic_load(&api->mcp_messages));
+    single(to, "drover_mcp_streams", "gauge", "Open streams of MCP notifications.",
+           atomic_load(&api->mcp_streams));
 }
 
 static void write_slots(struct api *api, struct buf *to)

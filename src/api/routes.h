@@ -118,6 +118,16 @@ API_QUERY(api_sink_list);
 API_QUERY(api_notification_list);
 API_COMMAND(api_notification_test);
 
+/* agents.c */
+API_COMMAND(api_agent_register);
+API_QUERY(api_agent_list);
+API_QUERY(api_agent_get);
+API_COMMAND(api_agent_launch);
+API_COMMAND(api_agent_heartbeat);
+API_QUERY(api_agent_kill);
+API_QUERY(api_agent_remove);
+API_QUERY(api_job_agent_token);
+
 /* claims.c */
 API_COMMAND(api_claim);
 API_COMMAND(api_claim_heartbeat);

@@ -5,7 +5,7 @@
 
 #define REFUSED_CODE "SOCKET_FOR_RUNS"
 #define REFUSED_TEXT                                                                        \
-    "this socket is for agents and takes the token of a run ($DROVER_TOKEN) only; use the " \
+    "this socket is for agents and takes their own token ($DROVER_TOKEN) only; use the " \
     "server's address with any other token"
 
 static const struct http_head_limits limits = {
@@ -13,7 +13,7 @@ static const struct http_head_limits limits = {
 
 enum rc run_gate_check(const struct identity *identity, struct err *err)
 {
-    if (identity->role == ROLE_AGENT)
+    if (identity->role == ROLE_AGENT || auth_bound_agent(identity) != NULL)
         return RC_OK;
     return err_set(err, RC_DENIED, REFUSED_CODE, REFUSED_TEXT);
 }
@@ -43,7 +43,7 @@ bool run_gate_admit(struct str head, struct buf *to)
         refuse(to, "400 Bad Request", "MALFORMED", "the head of the request cannot be read");
         return false;
     }
-    if (parsed.authorization.len > 0 && !auth_is_run_token(parsed.authorization)) {
+    if (parsed.authorization.len > 0 && !auth_is_of_agent(parsed.authorization)) {
         refuse(to, "403 Forbidden", REFUSED_CODE, REFUSED_TEXT);
         return false;
     }

@@ -1,8 +1,9 @@
 /*
  * run_gate.h - which requests may pass the socket that agents reach the server by.
  *
- * A socket of agents accepts run tokens only: a token of another role that an agent has obtained is
- * refused there, also one with more rights elsewhere.  The server's own socket checks the identity
+ * A socket of agents accepts their own tokens only, those of runs and of agents that drover has
+ * launched: any other token that an agent has obtained is refused there, also one with more rights
+ * elsewhere.  The server's own socket checks the identity
  * of the caller (run_gate_check); the relay of a remote worker reads bytes and checks the head
  * (run_gate_admit).
  */
@@ -14,7 +15,7 @@
 #include "base/str.h"
 #include <stdbool.h>
 
-/* RC_DENIED, SOCKET_FOR_RUNS: the token is not a run's. */
+/* RC_DENIED, SOCKET_FOR_RUNS: the token is not an agent's own. */
 MUST_USE enum rc run_gate_check(const struct identity *identity, struct err *err);
 
 /* For relay_options.admit.  A request without a token passes: the server answers it.  A connection

@@ -435,6 +435,10 @@ static void write_notice(struct jw *jw, const struct js *notice, struct arena *a
 
 void shape_payload(struct jw *jw, const struct job_row *job, enum role role)
 {
+    if (role != ROLE_ADMIN && step_is(job->type, STEP_LAUNCH)) {
+        jw_kstr(jw, "payload", NULL); /* The environment of an agent is in it. */
+        return;
+    }
     if (role != ROLE_VIEWER || !text_same(job->queue, step_row(STEP_NOTIFY)->queue)) {
         jw_kraw(jw, "payload", job->payload);
         return;

@@ -122,7 +122,7 @@ enum rc api_token_create(struct call *call, struct db *db, struct err *err)
         rc = read_token(call, cmd, err);
     if (rc != RC_OK)
         return rc;
-    auth_make_token(secret);
+    auth_make_token(AUTH_TOKEN_PREFIX, secret);
     sha256_hex(secret, strlen(secret), cmd->sha256);
     rc = commit_and_refresh(call, db, err);
     if (rc == RC_OK) {

@@ -37,6 +37,7 @@ static const struct {
     {NULL, cli_schema_commands},
     {NULL, cli_agents_commands},
     {NULL, cli_agents_check_commands},
+    {"Agents", cli_agent_commands},
     {"Tasks", cli_task_commands},
     {NULL, cli_compare_commands},
     {"Runs", cli_run_commands},

@@ -64,6 +64,7 @@ extern const struct cli_command cli_repo_commands[];
 extern const struct cli_command cli_schema_commands[];
 extern const struct cli_command cli_agents_commands[];
 extern const struct cli_command cli_agents_check_commands[];
+extern const struct cli_command cli_agent_commands[];
 extern const struct cli_command cli_task_commands[];
 extern const struct cli_command cli_compare_commands[];
 extern const struct cli_command cli_run_commands[];

@@ -1,6 +1,7 @@
 #include "control/hooks.h"
 #include "base/log.h"
 #include "control/admit/admit.h"
+#include "control/agents/launch.h"
 #include "control/messaging/sagas.h"
 #include "control/pr/intake.h"
 #include "control/pr/intake_progress.h"
@@ -29,13 +30,14 @@ static const struct repo_job_table repo_jobs = {repo_job_rows, COUNT_OF(repo_job
 static enum rc check_result(struct context *ctx, const struct job_row *job, struct str result,
                             void **ret_checked)
 {
-    enum rc rc = repo_job_is(job) ? repo_job_check_result(ctx, job, result) : RC_OK;
+    bool bare = repo_job_is(job) || launch_job_is(job);
+    enum rc rc = bare ? repo_job_check_result(ctx, job, result) : RC_OK;
     return rc == RC_OK ? run_job_check_result(ctx, job, result, ret_checked) : rc;
 }
 
 static enum rc refused(struct context *ctx, const struct job_row *job, const struct err *why)
 {
-    if (!repo_job_is(job))
+    if (!repo_job_is(job) && !launch_job_is(job))
         return pipeline_refused(ctx, job, why);
     LOG(LOG_WARN, "the result of a step was refused", LOG_STR("step", job->type),
         LOG_STR("jobId", job->id.text), LOG_STR("worker", job->worker),
@@ -60,7 +62,14 @@ static enum rc job_settled(struct context *ctx, const struct job_row *job)
         return shepherd_job_gone(ctx, job);
     if (rc == RC_OK && repo_job_is(job))
         return repo_job_settled(ctx, &repo_jobs, job);
+    if (rc == RC_OK && launch_job_is(job))
+        return launch_ended(ctx, job);
     return rc == RC_OK ? notify_job_settled(ctx, job) : rc;
+}
+
+static enum rc job_released(struct context *ctx, struct job_row *job)
+{
+    return launch_job_is(job) ? launch_lost(ctx, job) : pipeline_released(ctx, job);
 }
 
 static const struct job_hooks job_hooks = {
@@ -76,7 +85,7 @@ static const struct job_hooks job_hooks = {
     .refused = refused,
     .completed = completed,
     .failed = pipeline_failed,
-    .released = pipeline_released,
+    .released = job_released,
     .settled = job_settled,
     .may_replay = saga_allows_replay,
 };

@@ -147,4 +147,8 @@
 #define EV_TRAIN_LEFT                "agent.train.left"
 #define EV_TRAIN_MOVED               "agent.train.moved"
 #define EV_TRAIN_STALLED             "agent.train.stalled"
+#define EV_AGENT_LAUNCHED            "agent.launched"
+#define EV_AGENT_EXITED              "agent.exited"
+#define EV_AGENT_HEARTBEAT_MISSED    "agent.heartbeat.missed"
+#define EV_AGENT_KILLED              "agent.killed"
 #endif

@@ -34,6 +34,7 @@ enum step_kind {
     STEP_OBSERVE, /* Reads a pull request, for its shepherd. */
     STEP_ATTEND,  /* Does what the shepherd has decided, at the forge. */
     STEP_REBASE,  /* Rebases the head of a pull request, or has it verified as it is. */
+    STEP_LAUNCH,  /* Runs the process of an agent of the registry. */
     STEP_KIND_COUNT
 };
 

@@ -255,6 +255,15 @@ static const struct report_field rebase_fields[] = {
     {"detail", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
 };
 
+/* How the process of an agent ended; error: it could not be started, or was stopped by a limit. */
+static const struct report_field launch_fields[] = {
+    {"exitCode", KIND_INT, .required = OPTIONAL},
+    {"signal", KIND_COUNT, OPTIONAL, .max = 1000},
+    {"error", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"lastWords", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"livedMs", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+};
+
 /* ---- rows ---- */
 
 enum {
@@ -265,6 +274,7 @@ enum {
     TRAIN_MS = 6 * 3600 * 1000, /* The configuration of its repository has the real limit. */
     SYNC_MS = 5 * 60 * 1000,
 };
+#define LAUNCH_MS (INT64_C(365) * 24 * 3600 * 1000) /* It lives as long as it likes. */
 
 #define NAMED(text)    .name = (text), .queue = STEP_QUEUE_PREFIX text
 #define RESULT(fields) &(const struct report_shape)REPORT_SHAPE(fields)
@@ -540,6 +550,19 @@ static const struct step_row table[] = {
         .finishes = true,
         .outlives_run = true,
         .writes = true,
+        .fills_disk = true,
+    },
+    {
+        .kind = STEP_LAUNCH,
+        NAMED("launch"),
+        .attempts = 1, /* The rule of the agent's restarts decides about the next start. */
+        .time_ms = LAUNCH_MS,
+        .failure = "launch_failed",
+        .result = RESULT(launch_fields),
+        .class = CLASS_AGENT,
+        .preference = 15,
+        .routine = true,
+        .bare = true,
         .fills_disk = true,
     },
 };

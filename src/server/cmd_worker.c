@@ -319,7 +319,8 @@ static const struct arg_option worker_options[] = {
      0, NULL},
     {"queues", "A,B",
      "only these steps: prepare, hydrate, plan, agent, collect, custom, verify, judge, publish, "
-     "unpublish, clean, notify, issue, comment, train, sync, observe, attend, rebase",
+     "unpublish, clean, notify, issue, comment, train, sync, observe, attend, rebase, "
+     "launch",
      ARG_TEXT, 0, 0, NULL},
     {"token-file", "FILE", "read the token there (default: $DROVER_TOKEN); role worker", ARG_TEXT,
      0, 0, NULL},

@@ -7,6 +7,7 @@
 #include "server/port_local.h"
 #include "base/clock.h"
 #include "base/jw.h"
+#include "control/agents/launch.h"
 #include "control/pr/quota.h"
 #include "control/queue/breakers.h"
 #include "control/queue/complete.h"
@@ -282,6 +283,39 @@ static enum rc local_run_token(struct port *port, const struct port_ref *lease,
     return RC_OK;
 }
 
+/* This server knows the new token before the process has it. */
+static enum rc know_token(struct port *port, struct err *err)
+{
+    struct store *store = control_store(local(port)->control);
+    struct db *db = NULL;
+    enum rc rc = store_reader_open(store, &db, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = auth_refresh(local(port)->auth, db, err);
+    store_reader_close(store, db);
+    return rc;
+}
+
+static enum rc local_agent_token(struct port *port, const struct port_ref *lease, char *to,
+                                 size_t to_bytes, struct err *err)
+{
+    struct cmd_agent_begin *cmd = cmd_agent_begin_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    char token[AUTH_TOKEN_BYTES];
+    if (sizeof token > to_bytes)
+        return err_set(err, RC_TOO_LARGE, "TOKEN_TOO_LONG", "the token does not fit");
+    cmd->ref = (struct job_ref){.id = lease->id, .epoch = lease->epoch};
+    auth_make_token(AUTH_AGENT_PREFIX, token);
+    sha256_hex(token, strlen(token), cmd->sha256);
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc == RC_OK)
+        rc = know_token(port, err);
+    if (rc == RC_OK)
+        text_copy(to, to_bytes, token);
+    explicit_bzero(token, sizeof token);
+    return rc;
+}
+
 static enum rc local_quota(struct port *port, const struct port_ref *lease,
                            const struct port_forge_request *request,
                            struct port_forge_answer *answer, struct err *err)
@@ -405,6 +439,7 @@ static const struct port_ops local_ops = {
     .artifact_put_file = local_artifact_put_file,
     .artifact_get = local_artifact_get,
     .run_token = local_run_token,
+    .agent_token = local_agent_token,
     .forge_access = local_forge_access,
     .breaker_ask = local_breaker_ask,
     .breaker_report = local_breaker_report,
@@ -412,11 +447,12 @@ static const struct port_ops local_ops = {
     .interrupt = local_interrupt,
 };
 
-void port_local_init(struct port_local *port, struct control *control)
+void port_local_init(struct port_local *port, struct control *control, struct auth *auth)
 {
     *port = (struct port_local){
         .port = {.ops = &local_ops},
         .control = control,
+        .auth = auth,
         .principal = principal_of_node(control_node(control)),
     };
 }

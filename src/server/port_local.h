@@ -4,6 +4,7 @@
  */
 #ifndef SERVER_PORT_LOCAL_H
 #define SERVER_PORT_LOCAL_H
+#include "api/auth.h"
 #include "control/commit/principal.h"
 #include "control/control.h"
 #include "work/job/port.h"
@@ -11,9 +12,10 @@
 struct port_local {
     struct port port; /* What the worker gets. */
     struct control *control;
+    struct auth *auth;
     struct principal principal; /* Of this node's workers. */
 };
 
-/* Neither is owned; control must outlive the worker. */
-void port_local_init(struct port_local *port, struct control *control);
+/* Nothing is owned; control and auth must outlive the worker. */
+void port_local_init(struct port_local *port, struct control *control, struct auth *auth);
 #endif

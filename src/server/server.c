@@ -403,7 +403,7 @@ static enum rc start_worker(struct server *server, struct err *err)
     const struct server_workers *workers = &server->options->workers;
     if (workers->max == 0)
         return RC_OK;
-    port_local_init(&server->port, server->control);
+    port_local_init(&server->port, server->control, server->api.auth);
     struct slots slots = {.of = {[CLASS_AGENT] = (int)workers->max,
                                  [CLASS_CHECK] = (int)workers->check,
                                  [CLASS_SHORT] = (int)workers->short_steps}};
@@ -494,7 +494,9 @@ static void pass_orders_on(struct loop_call *call)
     struct envelope *envelope;
     while (server->orders != NULL && (envelope = subscription_take(server->orders)) != NULL) {
         pthread_mutex_lock(&api->worker_lock);
-        if (api->worker != NULL && !id_is_none(&envelope->run_id))
+        if (api->worker != NULL && text_same(envelope->type, EV_AGENT_KILLED))
+            worker_steer_run(api->worker, NULL); /* The job of its process is gone. */
+        else if (api->worker != NULL && !id_is_none(&envelope->run_id))
             pass_on(api->worker, envelope);
         pthread_mutex_unlock(&api->worker_lock);
         envelope_unref(envelope);
@@ -508,7 +510,7 @@ static void listen_for_orders(struct server *server)
     struct subscription_options options = {
         .name = "orders",
         .filter = {.types = {STOP_EVENTS, EV_RUN_PAUSED, EV_RUN_RESUMED, EV_MESSAGE_SENT,
-                             "agent.question.*"}},
+                             "agent.question.*", EV_AGENT_KILLED}},
         .capacity = ORDER_EVENTS,
         .overflow = BUS_DROP_OLDEST,
         .wake = wake_orders,

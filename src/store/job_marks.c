@@ -38,7 +38,7 @@ static const struct sql sql_of_label = {
 
 static const struct sql sql_any = {
     "job_any_queued",
-    "SELECT count(*) FROM (SELECT seq FROM jobs WHERE state = 'queued' AND queue = $1 LIMIT 1)"
+    "SELECT count(*) FROM (SELECT seq FROM jobs WHERE queue = $1 AND state = 'queued' LIMIT 1)"
     " AS one",
     "t",
 };

@@ -12,6 +12,7 @@ static const struct column token_columns[] = {
     COLUMN(struct token_row, name, COLUMN_NEW),
     COLUMN_WORD(struct token_row, role, "role", role_words, COLUMN_NEW),
     COLUMN(struct token_row, queues, COLUMN_NEW),
+    COLUMN(struct token_row, agent, COLUMN_NEW),
     COLUMN(struct token_row, sha256, COLUMN_NEW),
     COLUMN(struct token_row, created_us, COLUMN_NEW),
     COLUMN(struct token_row, last_used_us, COLUMN_NEW),

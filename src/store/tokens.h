@@ -13,6 +13,7 @@ struct token_row {
     const char *name; /* The actor, in events. */
     enum role role;
     const char *queues; /* The only ones it is good for, with blanks between; NULL: all. */
+    const char *agent;  /* The only one of the registry that it may act for; NULL: any. */
     const char *sha256;
     int64_t created_us;
     int64_t last_used_us; /* To the minute or so; 0: never. */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define AGENTS_DIR "/work/agents" /* Below the data directory: steps/launch.c */
 enum { PROC_FILE_MAX = 256 * 1024, GONE_WAIT_MS = 5000, LOOK_EVERY_MS = 10 };
 
 /* The NUL-separated words of /proc/PID/cmdline or environ. */
@@ -44,8 +45,8 @@ static bool is_our_sandbox(pid_t pid, const char *data_dir)
     return strcmp(buf_text(&words), "bwrap") == 0 && has_word(&words, data_dir, true);
 }
 
-/* Without a sandbox: the agent of a run, in its directory.  The shell of a person in that directory
-   has no run in its environment. */
+/* Without a sandbox: the agent of a run, or one that was launched, in its directory.  The shell of
+   a person in that directory has neither in its environment. */
 static bool is_our_agent(pid_t pid, const char *data_dir)
 {
     char link[64], cwd[PATH_MAX];
@@ -54,13 +55,14 @@ static bool is_our_agent(pid_t pid, const char *data_dir)
     if (len <= 0)
         return false;
     cwd[len] = '\0';
-    size_t prefix = strlen(data_dir);
-    if (!text_starts(cwd, data_dir) || !text_starts(cwd + prefix, "/work/runs/"))
+    const char *below = text_starts(cwd, data_dir) ? cwd + strlen(data_dir) : "";
+    bool of_run = text_starts(below, "/work/runs/");
+    if (!of_run && !text_starts(below, AGENTS_DIR "/"))
         return false;
     CLEANUP(buf_release) struct buf words;
     buf_init(&words, PROC_FILE_MAX);
     read_words(pid, "environ", &words);
-    return has_word(&words, "DROVER_RUN_ID=", false);
+    return has_word(&words, of_run ? "DROVER_RUN_ID=" : "DROVER_AGENT=", false);
 }
 
 /* Kills all there are; how many. */
@@ -85,6 +87,15 @@ static int kill_all(const char *data_dir)
     return count;
 }
 
+/* Of agents that were launched: no process is left that could use them. */
+static void remove_places(const char *data_dir)
+{
+    char path[PATH_MAX];
+    int len = snprintf(path, sizeof path, "%s" AGENTS_DIR, data_dir);
+    if (len > 0 && (size_t)len < sizeof path && dir_remove(path, NULL) != RC_OK)
+        return; /* The start of an agent removes its own. */
+}
+
 int orphans_end(const char *data_dir)
 {
     int found = kill_all(data_dir);
@@ -92,5 +103,6 @@ int orphans_end(const char *data_dir)
     const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
     for (int left = found; left > 0 && clock_mono_us() < until_us; left = kill_all(data_dir))
         (void)nanosleep(&pause, NULL);
+    remove_places(data_dir);
     return found;
 }

@@ -9,6 +9,7 @@
 #ifndef WORK_ORPHANS_H
 #define WORK_ORPHANS_H
 
-/* Kills them and waits for their end.  Returns how many there were. */
+/* Kills them and waits for their end; removes the directories of agents that were launched.
+   Returns how many there were. */
 int orphans_end(const char *data_dir);
 #endif

@@ -709,7 +709,8 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
 void worker_steer_run(struct worker *worker, const struct id *run_id)
 {
     lock(worker);
-    for (int i = 0; i < worker->slot_count; i++)
+    worker->beat_now |= run_id == NULL;
+    for (int i = 0; run_id != NULL && i < worker->slot_count; i++)
         worker->beat_now |= worker->slots[i].running && id_same(&worker->slots[i].run_id, run_id);
     if (worker->beat_now)
         (void)pthread_cond_broadcast(&worker->changed);

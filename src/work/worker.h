@@ -43,7 +43,8 @@ MUST_USE enum rc worker_start(const struct worker_options *options, struct worke
                               struct err *err);
 /* A hint from the server's events: the run's step should stop now, not at the next heartbeat. */
 void worker_cancel_run(struct worker *worker, const struct id *run_id);
-/* The same for a run that was paused or resumed, has a message, or whose question was answered. */
+/* The same for a run that was paused or resumed, has a message, or whose question was answered.
+   NULL: jobs of no run were taken away. */
 void worker_steer_run(struct worker *worker, const struct id *run_id);
 /* How many slots there are, and how many are busy. */
 struct worker_load {

@@ -3,6 +3,7 @@
  * are the schema.
  */
 #include "store/accounts.h"
+#include "store/agents.h"
 #include "store/approvals.h"
 #include "store/deliveries.h"
 #include "store/engine.h"
@@ -270,6 +271,8 @@ WRITE(saga_steps_save, struct saga_step_row)
 WRITE(schedules_put, struct schedule_row)
 WRITE(schedules_save, struct schedule_row)
 WRITE(tokens_insert, struct token_row)
+WRITE(agents_insert, struct agent_row)
+WRITE(agents_save, struct agent_row)
 WRITE(trains_insert, struct train_row)
 WRITE(trains_save, struct train_row)
 WRITE(train_cars_insert, struct train_car_row)
@@ -332,6 +335,7 @@ static const struct aggregate {
 } aggregates[] = {
     /* clang-format off */
     {"accounts", &account_shape, "id", write_account, {write_accounts_save}, NULL, NULL, NULL},
+    {"agents", &agent_shape, "id", write_agents_insert, {write_agents_save}, NULL, NULL, NULL},
     {"approvals", &approval_shape, "id", write_approvals_insert, {write_approvals_save},
      "status", "pending", "approved"},
     {"questions", &question_shape, "id", write_questions_insert, {write_questions_save},

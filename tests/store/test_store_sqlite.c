@@ -5,10 +5,12 @@
  * new one), so that plans and faults are those of the production code.
  */
 #include "base/fd.h"
+#include "store/agents.h"
 #include "store/capacity.h"
 #include "store/dead_letters.h"
 #include "store/deliveries.h"
 #include "store/events.h"
+#include "store/job_marks.h"
 #include "store/job_prune.h"
 #include "store/pull_requests.h"
 #include "store/queue_levels.h"
@@ -330,6 +332,42 @@ static const char *statement_with(const char *words)
     return NULL;
 }
 
+struct plan_case {
+    const char *words; /* Of the statement. */
+    const char *plan;  /* A line that its plan holds. */
+    bool sorts;        /* It may sort what it found. */
+};
+
+static void check_plans(struct fixture *f, const struct plan_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *plan = plan_of(f, statement_with(cases[i].words));
+        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
+        ck_assert_msg(cases[i].sorts || strstr(plan, "TEMP B-TREE") == NULL, "%s:\n%s",
+                      cases[i].words, plan);
+    }
+}
+
+static void use_agents(struct fixture *fixture)
+{
+    struct fixture f = *fixture;
+    static const struct job_cell cells[] = {
+        {true, NULL, NULL}, {true, "a/b", NULL}, {true, NULL, "ui"}, {true, "a/b", "ui"}};
+    struct job_row *rows;
+    struct id *ids;
+    size_t count;
+    int64_t number;
+    bool any;
+    for (size_t i = 0; i < COUNT_OF(cells); i++) {
+        struct marked_ask ask = {"q", cells[i], 1, 1};
+        must(job_marks_claimable(f.db, &ask, &f.arena, &rows, &count, &f.err));
+    }
+    must(job_marks_drop(f.db, &(struct id){"x"}, &f.err));
+    must(jobs_any_queued(f.db, "q", &any, &f.err));
+    must(agents_claims(f.db, "bob", &f.arena, &ids, &count, &f.err));
+    must(agents_count_claims(f.db, "bob", &number, &f.err));
+}
+
 static void use_jobs(struct fixture *fixture)
 {
     struct fixture f = *fixture;
@@ -559,11 +597,7 @@ START_TEST(hot_statements_use_their_index)
     use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
-    static const struct {
-        const char *words; /* Of the statement. */
-        const char *plan;  /* A line that its plan holds. */
-        bool sorts;        /* It may sort what it found. */
-    } cases[] = {
+    static const struct plan_case cases[] = {
         {"state = 'queued' AND queue = $1", "SEARCH jobs USING INDEX jobs_queued (queue=?)", false},
         {"SET state = 'leased'", "SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)", false},
         {"WITH d AS", "INDEX jobs_scheduled (due_us<?)", true},
@@ -615,12 +649,26 @@ START_TEST(hot_statements_use_their_index)
         {"FROM timers ORDER BY due_us", "COVERING INDEX timers_due", false},
         {"WHERE subject = $1 ORDER", "PRIMARY KEY (subject=?)", false},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *plan = plan_of(&f, statement_with(cases[i].words));
-        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
-        ck_assert_msg(cases[i].sorts || strstr(plan, "TEMP B-TREE") == NULL, "%s:\n%s",
-                      cases[i].words, plan);
-    }
+    check_plans(&f, cases, COUNT_OF(cases));
+}
+END_TEST
+
+START_TEST(agents_find_their_work_by_indexes)
+{
+    CAUGHT(f);
+    use_agents(&f);
+    static const struct plan_case cases[] = {
+        {"queue = $1 AND label = '')", "COVERING INDEX job_marks_any (queue=?)", false},
+        {"AND repository = $4 AND label = $5", "PRIMARY KEY (queue=? AND repository=? AND label=?)",
+         false},
+        {"AND repository = $4 AND label = $5", "INDEX sqlite_autoindex_jobs_1 (id=?)", false},
+        {"AND label = $4 AND label <> ''", "job_marks_label (queue=? AND label=?)", false},
+        {"DELETE FROM job_marks", "job_marks_job (job_id=?)", false},
+        {"AND state = 'queued' LIMIT 1", "jobs_queued (queue=?)", false},
+        {"AND type = 'pull' ORDER BY id", "jobs_pulled (worker=?)", false},
+        {"count(*) FROM jobs WHERE worker = $1", "jobs_pulled (worker=?)", false},
+    };
+    check_plans(&f, cases, COUNT_OF(cases));
 }
 END_TEST
 
@@ -631,7 +679,9 @@ START_TEST(no_statement_walks_a_whole_table)
     use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
-    static const char *const big[] = {"jobs", "runs", "tasks", "t", "event_log", "timers"};
+    use_agents(&f);
+    static const char *const big[] = {"jobs",      "runs",   "tasks",    "t",
+                                      "event_log", "timers", "job_marks"};
     sqlite3_stmt *statement = NULL;
     while ((statement = sqlite3_next_stmt(writer_handle, statement)) != NULL) {
         const char *text = sqlite3_sql(statement);
@@ -664,6 +714,7 @@ Suite *store_sqlite_suite(void)
     tcase_add_test(plans, looks_at_queues_use_their_index);
     tcase_add_test(plans, what_comes_from_a_forge_is_found_in_indexes);
     tcase_add_test(plans, hot_statements_use_their_index);
+    tcase_add_test(plans, agents_find_their_work_by_indexes);
     tcase_add_test(plans, admission_counts_in_indexes);
     tcase_add_test(plans, no_statement_walks_a_whole_table);
     suite_add_tcase(suite, plans);

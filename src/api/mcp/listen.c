@@ -70,6 +70,7 @@ void listener_free(struct listener *listener)
         session->stream = NULL;
     while (listener->count > 0)
         give_up(listener, listener->count - 1);
+    atomic_fetch_sub(&listener->rpc->call->api->mcp_streams, 1);
     mem_free(listener);
 }
 
@@ -355,6 +356,7 @@ static bool listener_new(struct rpc *rpc)
              http_recharge(&rpc->call->http, CAPS_STREAMS, &err) == RC_OK) {
         rpc->listener = mem_alloc(sizeof *rpc->listener);
         rpc->listener->rpc = rpc;
+        atomic_fetch_add(&rpc->call->api->mcp_streams, 1);
         return true;
     }
     struct problem problem = problem_of(err.retry_ms > 0 ? RC_LIMIT : RC_BUSY, &err);

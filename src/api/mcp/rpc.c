@@ -33,6 +33,7 @@ struct rpc *rpc_new(struct rpc_home *home, struct call *call, struct js *tree,
     rpc->started_us = clock_mono_us();
     call->rpc = rpc;
     LIST_INSERT_HEAD(&home->rpcs, rpc, all);
+    atomic_fetch_add(&call->api->mcp_messages, 1);
     return rpc;
 }
 
@@ -56,6 +57,7 @@ static void rpc_free(struct rpc *rpc)
     mem_free(rpc->id);
     mem_free(rpc->progress);
     rpc->call->rpc = NULL;
+    atomic_fetch_sub(&rpc->call->api->mcp_messages, 1);
     LIST_REMOVE(rpc, all);
     mem_free(rpc);
 }

@@ -5,6 +5,7 @@
 #include "base/js_peek.h"
 #include "base/mem.h"
 #include "base/suggest.h"
+#include "core/event_types.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum { QUERY_BYTES_MAX = 8 * 1024, ERROR_BYTES_MAX = 8 * 1024, TTL_MS = 300000 }
 #define POST(route) .method = HTTP_POST, .pattern = (route)
 
 static tool_before ask_for_answer;
+static tool_after note_messages;
 
 /* To add one: a row here, and its text in schemas/mcp/tools.json. */
 static const struct tool_row rows[] = {
@@ -27,7 +29,11 @@ static const struct tool_row rows[] = {
     {"heartbeat", POST("/v1/claims/{id}/heartbeat"), .path = {"claimId"}},
     {"report_task_completion", POST("/v1/claims/{id}/complete"), .path = {"claimId"}},
     {"report_task_failure", POST("/v1/claims/{id}/fail"), .path = {"claimId"}},
-    {"get_messages", GET("/v1/jobs/{id}/messages"), .path = {"claimId"}},
+    {"get_messages", GET("/v1/jobs/{id}/messages"), .path = {"claimId"}, .after = note_messages},
+    {"list_agents", GET("/v1/agents")},
+    {"register_agent", POST("/v1/agents")},
+    {"launch_agent", POST("/v1/agents/{id}/launch"), .path = {"agent"}},
+    {"kill_agent", POST("/v1/agents/{id}/kill"), .path = {"agent"}},
     {"list_approvals", GET("/v1/approvals")},
     {"approve", POST("/v1/approvals/{id}/approve"), .path = {"approvalId"}},
     {"reject", POST("/v1/approvals/{id}/reject"), .path = {"approvalId"}},
@@ -57,7 +63,7 @@ static enum rc read_tool(struct tools *tools, struct tool *tool, const struct js
     const struct js *input = js_get(text, "inputSchema");
     tool->route = rpc_route(row->method, row->pattern);
     if (tool->route == NULL || input == NULL || js_get(text, "outputSchema") == NULL)
-        return err_set(err, RC_INVALID, "TOOL", "the tool %s has no route, or no text", row->name);
+        return err_set(err, RC_INVALID, "INVALID_SCHEMA", "the tool %s has no route, or no text", row->name);
     enum rc rc = schema_open(&tool->input, str_of(js_text(input, &tools->arena)), err);
     if (rc != RC_OK)
         return err_wrap(err, rc, row->name);
@@ -89,7 +95,7 @@ enum rc tools_new(struct tools **ret_tools, struct err *err)
         rc = read_tool(tools, tool, texts, err);
     }
     if (rc == RC_OK && js_count(texts) != COUNT_OF(rows))
-        rc = err_set(err, RC_INVALID, "TOOL", "tools.json describes tools that have no row");
+        rc = err_set(err, RC_INVALID, "INVALID_SCHEMA", "tools.json describes tools that have no row");
     if (rc == RC_OK)
         *ret_tools = tools;
     else
@@ -162,20 +168,24 @@ static void write_problem(struct jw *jw, struct http_request *inner)
     mcp_write_text(jw, buf_str(&text));
 }
 
-void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inner)
+/* A command that was refused without a problem says so in a member: {"ok": false, "code": ...}. */
+static void write_success(struct jw *jw, struct str body)
 {
-    struct str body = buf_str(&inner->answer.body);
-    (void)rpc;
-    if (!rpc_answer_ok(inner)) {
-        write_problem(jw, inner);
-        jw_kbool(jw, "isError", true);
-        return;
-    }
     if (body.len == 0)
         body = STR("{}");
     mcp_write_text(jw, body);
     jw_kraw(jw, "structuredContent", body);
     jw_kbool(jw, "isError", str_is(js_peek(body, "ok"), "false"));
+}
+
+static void write_result(struct jw *jw, struct http_request *inner)
+{
+    if (rpc_answer_ok(inner)) {
+        write_success(jw, buf_str(&inner->answer.body));
+        return;
+    }
+    write_problem(jw, inner);
+    jw_kbool(jw, "isError", true);
 }
 
 /* ---- Calling ---- */
@@ -189,7 +199,9 @@ static void then_result(struct rpc *rpc, struct http_request *inner)
         mcp_tasks_created(rpc, js_get_str(tree, "taskId", ""));
         return;
     }
-    tools_write_result(rpc, rpc_result(rpc), inner);
+    if (rpc_answer_ok(inner) && tool->row->after != NULL && !tool->row->after(rpc, inner))
+        return;
+    write_result(rpc_result(rpc), inner);
     rpc_done(rpc);
 }
 
@@ -246,12 +258,50 @@ static void ask_route(struct rpc *rpc, const struct tool *tool, const struct js 
         mcp_tool_error(rpc, "TOO_LARGE: the arguments are too large; send less at once");
         return;
     }
-    struct rpc_ask ask = {.route = tool->route, .query = buf_str(&query), .body = buf_str(&body)};
+    struct rpc_ask ask = {.route = tool->route,
+                          .query = buf_str(&query),
+                          .body = buf_str(&body),
+                          .keep = row->after != NULL};
     for (int i = 0; i < ROUTE_VARS_MAX && row->path[i] != NULL; i++)
         ask.vars[i] = js_get_str(arguments, row->path[i], "");
     if (row->key != NULL)
         ask.key = js_get_str(arguments, row->key, NULL);
     rpc_ask(rpc, &ask, then_result);
+}
+
+/* ---- Messages of people ---- */
+
+static void then_noted(struct rpc *rpc, struct http_request *inner)
+{
+    (void)inner; /* What was not noted is read again. */
+    write_success(rpc_result(rpc), str_of(rpc->own));
+    rpc_done(rpc);
+}
+
+/* get_messages: those that the result has are read, and do not come again. */
+static bool note_messages(struct rpc *rpc, const struct http_request *inner)
+{
+    CLEANUP(js_freep) struct js *tree = rpc_answer_json(inner);
+    const struct js *messages = js_get(tree, "messages");
+    const struct js *arguments = js_get(rpc->message.params, "arguments");
+    size_t count = js_count(messages);
+    if (count == 0)
+        return true;
+    rpc->own = mem_strdup(buf_text(&inner->answer.body));
+    rpc->own_free = mem_free;
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, QUERY_BYTES_MAX);
+    buf_addf(&body, "{\"jobs\":[{\"id\":\"%.*s\",\"epoch\":%" PRId64, ID_TEXT_BYTES,
+             js_get_str(arguments, "claimId", ""), js_get_int(arguments, "epoch", 0));
+    buf_addf(&body,
+             ",\"events\":[{\"type\":\"" EV_MESSAGE_DELIVERED "\",\"data\":{\"seq\":%" PRId64
+             "}}]}]}",
+             js_get_int(js_at(messages, count - 1), "seq", 0));
+    rpc_ask(rpc,
+            &(struct rpc_ask){.route = rpc_route(HTTP_POST, "/v1/jobs/progress"),
+                              .body = buf_str(&body)},
+            then_noted);
+    return false;
 }
 
 /* ---- Questions to the person at the client ---- */
@@ -335,13 +385,13 @@ static void refuse_unknown(struct rpc *rpc, const char *name)
     rpc_fail(rpc, MCP_INVALID_PARAMS, text, (struct str){0});
 }
 
-/* With the defaults of the schema: how long a call waits is not the route's to choose, which waits
-   only when it is told to. */
-static struct js *fill(const struct tool *tool, const struct js *arguments)
+/* With the defaults of the schema: a model is given other ones than a program, such as longer
+   leases. */
+static struct js *fill(const struct rpc *rpc, const struct tool *tool, const struct js *arguments)
 {
     struct js *filled = NULL;
     CLEANUP(buf_release) struct buf text;
-    buf_init(&text, MCP_TEXT_BYTES_MAX);
+    buf_init(&text, 2 * (size_t)rpc->call->api->body_bytes_max);
     struct jw jw = jw_to(&text);
     schema_fill(&tool->input, arguments, &jw);
     if (text.overflow || js_parse(buf_text(&text), text.len, &filled, NULL) != RC_OK)
@@ -385,7 +435,7 @@ void tools_call(struct rpc *rpc)
     }
     rpc->subject = tool;
     rpc->progress_text = tool->row->waits;
-    CLEANUP(js_freep) struct js *filled = tool->row->waits != NULL ? fill(tool, arguments) : NULL;
+    CLEANUP(js_freep) struct js *filled = fill(rpc, tool, arguments);
     arguments = filled != NULL ? filled : arguments;
     if (tool->row->before == NULL || tool->row->before(rpc, tool, arguments))
         ask_route(rpc, tool, arguments);

@@ -16,6 +16,9 @@
 struct tool;
 /* Runs before the route is asked.  false: the rpc is, or will be, answered. */
 typedef bool tool_before(struct rpc *rpc, const struct tool *tool, const struct js *arguments);
+/* Runs on the answer of the route, which was a success; the message is still there.  false: as
+   before. */
+typedef bool tool_after(struct rpc *rpc, const struct http_request *inner);
 
 struct tool_row {
     const char *name;
@@ -25,6 +28,7 @@ struct tool_row {
     const char *key;                  /* The argument that is sent as Idempotency-Key; or NULL */
     const char *waits;                /* May wait: the text of its progress; else NULL */
     tool_before *before;              /* Or NULL */
+    tool_after *after;                /* Or NULL */
     bool makes_task; /* Its answer has a taskId, which may be returned as a task of the protocol. */
 };
 
@@ -44,7 +48,4 @@ const struct tool *tools_find(const struct tools *tools, const char *name);
 /* Methods. */
 void tools_list(struct rpc *rpc);
 void tools_call(struct rpc *rpc);
-
-/* The result of a call, from the answer of its route: content, structuredContent, isError. */
-void tools_write_result(struct rpc *rpc, struct jw *jw, struct http_request *inner);
 #endif

@@ -4,13 +4,25 @@
  * A claim is a lease of one job of type pull (control/queue/lease.h): it finds its job by the marks
  * of the store, is parked without one, and is woken by the commit that makes its job.  Its epoch
  * fences every later call.  Completion and failure are those of the job protocol.
+ *
+ * An agent that is registered has a row (store/agents.h): a claim takes from it what it does not
+ * say itself, counts against its capacity, and is its heartbeat.  The row is locked when the claim
+ * arrives, and again when work is found for one that waited, so that a kill comes before or after.
+ * While it waits it looks only at the short list of agents that were killed lately.
  */
 #ifndef CONTROL_AGENTS_CLAIM_H
 #define CONTROL_AGENTS_CLAIM_H
 #include "control/queue/lease.h"
+#include "core/agent/addressee.h"
 
 struct cmd_claim {
-    struct cmd_lease lease; /* max is 1, filter.marked is set. */
+    struct cmd_lease lease; /* max is 1, filter.marked is set; queues follow from the rest. */
+    struct addressee to;    /* Of the agent; queue NULL: that of its row, or the default. */
+    bool general, general_given;
+    const char *bound_agent; /* The only one that the token may act for; NULL: any. */
+    /* Written by apply. */
+    bool resolved;
+    const char *agent; /* Its name, if it is registered; or NULL. */
 };
 struct cmd_claim *cmd_claim_new(void);
 

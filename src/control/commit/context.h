@@ -28,6 +28,7 @@ struct subscriber_list;
 struct known_notes;
 struct past_list;
 struct account_view;
+struct killed_agents;
 
 /* The effects of one batch, for the work at its end and after its commit. */
 struct round {
@@ -65,6 +66,7 @@ struct round {
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
     const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
     struct account_view *accounts;               /* As account_view.c read them; NULL: not yet. */
+    const struct killed_agents *killed;          /* As claim.c read them; NULL: not yet. */
 };
 
 struct context {

@@ -135,7 +135,7 @@ bool repo_job_is(const struct job_row *job)
     if (!id_is_none(&job->run_id) || !text_starts(job->queue, STEP_QUEUE_PREFIX))
         return false;
     const struct step_row *step = step_find_queue(job->queue);
-    return step != NULL && step->bare && step->kind != STEP_NOTIFY;
+    return step != NULL && step->bare && step->kind != STEP_NOTIFY && step->kind != STEP_LAUNCH;
 }
 
 enum rc repo_job_check_result(struct context *ctx, const struct job_row *job, struct str result)

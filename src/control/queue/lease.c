@@ -169,18 +169,44 @@ static enum rc peek_first(struct context *ctx, const struct lease_filter *filter
     return rc;
 }
 
+/* Without a query for each cell where the queue is empty anyway. */
+static enum rc peek_any(struct context *ctx, const struct lease_filter *filter,
+                        struct supply_wish *wish, const struct job_row **ret_job)
+{
+    bool any = false;
+    *ret_job = NULL;
+    enum rc rc = supply_any(&ctx->round->supply, ctx->db, wish->queue, ctx->batch_arena, &any,
+                            ctx->err);
+    return rc == RC_OK && any ? peek_first(ctx, filter, wish, ret_job) : rc;
+}
+
+enum rc lease_finds(struct context *ctx, const struct cmd_lease *cmd, bool *ret_found)
+{
+    const struct job_row *job = NULL;
+    enum rc rc = RC_OK;
+    assert(cmd->filter.marked);
+    for (size_t i = 0; rc == RC_OK && job == NULL && cmd->queues[i] != NULL; i++) {
+        struct supply_wish wish = {.queue = cmd->queues[i],
+                                   .now_us = ctx->now_us,
+                                   .jobs = 1,
+                                   .read_owner = ctx->hooks->jobs->read_ahead};
+        rc = peek_any(ctx, &cmd->filter, &wish, &job);
+    }
+    if (rc == RC_OK)
+        *ret_found = job != NULL;
+    return rc;
+}
+
 static enum rc claim_picked(struct context *ctx, struct cmd_lease *cmd, struct supply_wish *wish,
                             int64_t jobs)
 {
     int64_t until = (int64_t)cmd->job_count + jobs;
-    bool any = false;
-    enum rc rc = supply_any(&ctx->round->supply, ctx->db, wish->queue, ctx->batch_arena, &any,
-                            ctx->err);
+    enum rc rc = RC_OK;
     wish->jobs = jobs;
     wish->read_ahead = 0;
-    while (rc == RC_OK && any && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {
+    while (rc == RC_OK && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {
         const struct job_row *job;
-        rc = peek_first(ctx, &cmd->filter, wish, &job);
+        rc = peek_any(ctx, &cmd->filter, wish, &job);
         if (rc != RC_OK || job == NULL)
             return rc;
         rc = claim_one(ctx, cmd, job);

@@ -36,6 +36,8 @@ bool lease_may_wait(const struct command *command);
 bool lease_wants(const struct command *command, const char *queue);
 int64_t lease_appetite(const struct command *command);
 bool lease_picks(const struct command *command, const struct job_about *about);
+/* Is there a job that it would take?  For one with a filter. */
+MUST_USE enum rc lease_finds(struct context *ctx, const struct cmd_lease *cmd, bool *ret_found);
 
 struct cmd_heartbeat {
     struct command base;

@@ -6,6 +6,8 @@
  */
 #include "control/watch/due.h"
 #include "control/admit/answer.h"
+#include "control/agents/kill.h"
+#include "control/agents/launch.h"
 #include "control/commit/isolate.h"
 #include "control/commit/principal.h"
 #include "control/messaging/requests.h"
@@ -52,6 +54,8 @@ static enum rc expire_lease(struct context *ctx, struct job_row *job)
         .message = "The worker's lease ran out or its process ended",
     };
     enum rc rc = settle(ctx, job, &settlement);
+    if (rc == RC_OK && launch_job_is(job))
+        return launch_lost(ctx, job);
     return rc == RC_OK ? pipeline_lost(ctx, job, worker) : rc;
 }
 
@@ -210,6 +214,8 @@ static const struct timer_kind {
     {TIMER_TRAIN, train_due, false},
     {TIMER_TRAIN_CAR, train_car_due, false},
     {TIMER_SYNC, sync_due, false},
+    {TIMER_AGENT_BEAT, agent_beat_due, false},
+    {TIMER_AGENT_SETTLE, agent_settle_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */

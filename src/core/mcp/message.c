@@ -14,6 +14,8 @@ static enum rc read_id(const struct js *tree, struct str body, struct str *ret_i
     if (type != JS_STRING && type != JS_INT && type != JS_REAL)
         return refuse(err, "id must be a string or a number");
     struct str raw = js_peek(body, "id");
+    while (raw.len > 0 && strchr(" \t\r\n", raw.at[raw.len - 1]) != NULL)
+        raw.len--;
     if (raw.len == 0 || raw.len > MCP_ID_BYTES_MAX)
         return refuse(err, "id must have at most 256 bytes");
     *ret_id = raw;

@@ -174,6 +174,10 @@ struct port_ops {
        when it ends. */
     enum rc (*run_token)(struct port *port, const struct port_ref *lease, const struct id *run_id,
                          char *to, size_t to_bytes, struct err *err);
+    /* A new token for the agent whose process this lease starts; earlier ones are revoked.  It is
+       launched from then on. */
+    enum rc (*agent_token)(struct port *port, const struct port_ref *lease, char *to,
+                           size_t to_bytes, struct err *err);
     /* Access to the forge of the repository that this lease works for, and to no other; a token
        that can write only for a step that writes there.  NULL: this port has none. */
     enum rc (*forge_access)(struct port *port, const struct port_ref *lease,

@@ -433,14 +433,13 @@ static enum rc http_put_off(struct port *port, const struct port_ref *lease,
     return send_report(&exchange, port, &how, err);
 }
 
-static enum rc http_run_token(struct port *port, const struct port_ref *lease,
-                              const struct id *run_id, char *to, size_t to_bytes, struct err *err)
+static enum rc get_token(struct port *port, const struct port_ref *lease, const char *path,
+                         char *to, size_t to_bytes, struct err *err)
 {
-    (void)run_id; /* The server knows which run the lease is for. */
     CLEANUP(exchange_release) struct exchange exchange;
     exchange_open(&exchange);
     write_ref(&exchange.jw, lease);
-    const struct http_call how = {.path = "/v1/jobs/run-token", .timeout_ms = CALL_MS};
+    const struct http_call how = {.path = path, .timeout_ms = CALL_MS};
     enum rc rc = exchange_send(&exchange, port, &how, err);
     if (rc != RC_OK)
         return rc;
@@ -449,6 +448,19 @@ static enum rc http_run_token(struct port *port, const struct port_ref *lease,
         return odd_answer(port, err);
     text_copy(to, to_bytes, token);
     return RC_OK;
+}
+
+static enum rc http_run_token(struct port *port, const struct port_ref *lease,
+                              const struct id *run_id, char *to, size_t to_bytes, struct err *err)
+{
+    (void)run_id; /* The server knows which run the lease is for. */
+    return get_token(port, lease, "/v1/jobs/run-token", to, to_bytes, err);
+}
+
+static enum rc http_agent_token(struct port *port, const struct port_ref *lease, char *to,
+                                size_t to_bytes, struct err *err)
+{
+    return get_token(port, lease, "/v1/jobs/agent-token", to, to_bytes, err);
 }
 
 /* ---- the forge ---- */
@@ -695,6 +707,7 @@ static const struct port_ops http_ops = {
     .artifact_put_file = http_artifact_put_file,
     .artifact_get = http_artifact_get,
     .run_token = http_run_token,
+    .agent_token = http_agent_token,
     .forge_access = http_forge_access,
     .breaker_ask = http_breaker_ask,
     .breaker_report = http_breaker_report,

@@ -22,7 +22,7 @@ static step_run_fn *const functions[STEP_KIND_COUNT] = {
     [STEP_UNPUBLISH] = step_unpublish, [STEP_CLEAN] = step_clean,     [STEP_NOTIFY] = step_notify,
     [STEP_OBSERVE] = step_observe,     [STEP_ATTEND] = step_attend,   [STEP_REBASE] = step_rebase,
     [STEP_ISSUE] = step_issue,         [STEP_COMMENT] = step_comment, [STEP_TRAIN] = step_train,
-    [STEP_SYNC] = step_sync,
+    [STEP_SYNC] = step_sync,           [STEP_LAUNCH] = step_launch,
 };
 
 step_run_fn *step_function(enum step_kind kind)

@@ -11,6 +11,7 @@
  *     work_dir/mirrors/<hash>.snapshots.git   see snapshot.h
  *     work_dir/setup/<key>/         outputs of setup commands, for later trees (setup_store.h)
  *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
+ *     work_dir/agents/<agent id>/   of agents that were launched (steps/launch.c)
  *     work_dir/kept/<run id>        trees with work that could not be saved elsewhere
  */
 #ifndef WORK_JOB_STEP_H
@@ -188,4 +189,5 @@ MUST_USE enum rc step_issue(struct step *step, struct err *err);
 MUST_USE enum rc step_comment(struct step *step, struct err *err);
 MUST_USE enum rc step_train(struct step *step, struct err *err);
 MUST_USE enum rc step_sync(struct step *step, struct err *err);
+MUST_USE enum rc step_launch(struct step *step, struct err *err);
 #endif

@@ -75,6 +75,22 @@ START_TEST(a_rule_for_all_routes_counts_them_together)
 }
 END_TEST
 
+/* Of a call on behalf of another one only a rule for its own route counts. */
+START_TEST(a_call_behind_another_is_counted_by_its_own_rule_only)
+{
+    make("[{\"route\":\"POST /v1/tasks\",\"perSecond\":1},{\"route\":\"*\",\"perSecond\":1}]");
+    struct identity who = {.role = ROLE_OPERATOR, .name = "ann"};
+    const struct route *tasks = route_at(HTTP_POST, "/v1/tasks");
+    const struct route *jobs = route_at(HTTP_POST, "/v1/jobs");
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(throttle_inner_us(throttle, &who, jobs, T0), 0);
+    ck_assert_int_eq(throttle_inner_us(throttle, &who, tasks, T0), 0);
+    ck_assert_int_eq(throttle_inner_us(throttle, &who, tasks, T0), 1000000);
+    ck_assert_int_eq(throttle_wait_us(throttle, &who, tasks, T0), 1000000); /* The same bucket. */
+    ck_assert_int_eq(throttle_wait_us(throttle, &who, jobs, T0), 0);
+}
+END_TEST
+
 START_TEST(the_first_rule_that_fits_decides)
 {
     make("[{\"route\":\"*\",\"perSecond\":1000,\"actor\":\"token:ci\"},"
@@ -136,6 +152,7 @@ Suite *throttle_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, each_actor_has_a_bucket_of_its_own);
     tcase_add_test(tc, a_rule_for_all_routes_counts_them_together);
+    tcase_add_test(tc, a_call_behind_another_is_counted_by_its_own_rule_only);
     tcase_add_test(tc, the_first_rule_that_fits_decides);
     tcase_add_test(tc, what_has_no_token_is_counted_by_its_address);
     tcase_add_test(tc, the_number_of_buckets_is_bounded);

@@ -326,6 +326,89 @@ static void finish_held(void)
     http_finish(box.held);
 }
 
+static struct http_request *inner;
+static int inner_gone;
+
+static void on_inner_answered(struct http_request *request)
+{
+    ck_assert_ptr_eq(request, inner);
+    box.held->answer.content_type = "text/plain";
+    buf_addf(&box.held->answer.body, "inner says %d %s", request->answer.status,
+             buf_text(&request->answer.body));
+    http_finish(box.held);
+    http_inner_free(request);
+}
+
+static void on_inner_gone(struct http_request *request)
+{
+    (void)request;
+    inner_gone++;
+}
+
+static void make_inner(void)
+{
+    inner = http_inner_new(box.held, HTTP_POST, on_inner_answered);
+    http_inner_field(inner, "Idempotency-Key", "k");
+    http_inner_field(inner, "X-Other", "o");
+    buf_adds(&inner->body, "body");
+    ck_assert_str_eq(http_header(inner, "idempotency-key"), "k");
+    ck_assert_str_eq(http_header(inner, "x-other"), "o");
+    ck_assert_ptr_null(http_header(inner, "Host"));
+    ck_assert(str_is(http_body(inner), "body"));
+    ck_assert(!http_gone(inner));
+    http_watch(inner, on_inner_gone);
+    http_shed(inner);
+    ck_assert_ptr_null(http_header(inner, "x-other"));
+}
+
+static void *answer_inner(void *arg)
+{
+    (void)arg;
+    buf_adds(&inner->answer.body, "well");
+    http_finish_later(inner);
+    return NULL;
+}
+
+START_TEST(a_request_may_be_answered_by_one_of_the_server_itself)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = box_dial();
+    box_say(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    box_await(&box.arrived);
+    box_on_loop(make_inner);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, answer_inner, NULL), 0);
+    box_hear(fd, &got, "inner says 200 well");
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(inner_gone, 0);
+    fd_close(fd);
+}
+END_TEST
+
+static void give_up_inner(void)
+{
+    ck_assert(http_gone(inner));
+    http_inner_gone(inner);
+    http_inner_gone(inner);
+    ck_assert_int_eq(inner_gone, 1);
+    http_finish(inner);
+}
+
+START_TEST(a_request_of_the_server_itself_has_no_client_when_the_outer_has_none)
+{
+    int fd = box_dial();
+    box_say(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    box_await(&box.arrived);
+    box_on_loop(make_inner);
+    fd_close(fd);
+    box_await(&box.gone);
+    box_on_loop(give_up_inner);
+    box_await(&box.finished); /* Of both, in any order. */
+    box_await(&box.finished);
+}
+END_TEST
+
 /* Both ways to leave: in good order, and by a reset. */
 START_TEST(a_client_that_leaves_is_noticed)
 {
@@ -444,6 +527,8 @@ Suite *http_suite(void)
     tcase_add_test(tests, a_token_with_too_many_requests_in_flight_is_told_so);
     tcase_add_test(tests, a_connection_without_a_request_is_closed_in_time);
     tcase_add_test(tests, a_held_request_is_answered_by_another_thread);
+    tcase_add_test(tests, a_request_may_be_answered_by_one_of_the_server_itself);
+    tcase_add_test(tests, a_request_of_the_server_itself_has_no_client_when_the_outer_has_none);
     tcase_add_test(tests, a_client_that_leaves_is_noticed);
     tcase_add_test(tests, bytes_behind_a_held_request_do_not_disturb_it);
     tcase_add_test(tests, a_stream_is_written_drains_and_ends);

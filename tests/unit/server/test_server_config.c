@@ -64,6 +64,7 @@ START_TEST(a_file_says_all_there_is_to_say)
         "         perToken: {streams: 4}}\n"
         "lease: {leaseMs: 7000, heartbeatMs: 800}\ndisk: {reserveBytes: 0}\n"
         "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n"
+        "mcp: {allowedHosts: [a.example.com, b]}\n"
         "sinks: [{name: runs, type: file, path: /srv/runs.ndjson, types: [agent.run.*], from: "
         "end,\n"
         "         rotateBytes: 65536, keep: 3},\n"
@@ -74,6 +75,8 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_msg(rc == RC_OK, "%s", err.text);
     ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
     check_sinks(&options);
+    ck_assert_uint_eq(options.site.count, 2);
+    ck_assert_str_eq(options.site.items[1], "b");
     ck_assert_str_eq(options.listen, "[::1]:0");
     ck_assert(options.allow_remote);
     ck_assert_str_eq(options.data_dir, "/srv/d");
@@ -245,6 +248,10 @@ static const struct {
     {"lease: {frob: 1}", RC_INVALID, "lease.frob"},
     {"notifications: {}", RC_INVALID, "notifications"},
     {"notifications: [{name: a, on: [failed], type: slack}]", RC_INVALID, "notifications[0].url"},
+    {"mcp: []", RC_INVALID, "mcp"},
+    {"mcp: {allowedHosts: a}", RC_INVALID, "mcp.allowedHosts"},
+    {"mcp: {allowedHosts: ['']}", RC_INVALID, "mcp.allowedHosts[0]"},
+    {"mcp: {frob: 1}", RC_INVALID, "mcp.frob"},
     {"sinks: {}", RC_INVALID, "sinks"},
     {"sinks: [{type: file, path: /x}]", RC_INVALID, "sinks[0].name"},
     {"sinks: [{name: a/b, type: file, path: /x}]", RC_INVALID, "sinks[0].name"},
