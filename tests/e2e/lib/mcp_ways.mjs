@@ -6,7 +6,7 @@
 //     await client.tool(name, args)          structured content; throws when the tool failed
 //     client.begin(method, params)           {id, done, cancel()}: a request under way
 //     client.notes                           notifications that came, in order
-//     await client.close()
+//     await client.close(), client.kill()
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { Bridge, MODERN, meta } from './mcp_stdio.mjs';
@@ -89,6 +89,11 @@ class Client {
     close() {
         return this.line.close();
     }
+
+    // As if the client were killed: nothing under way is waited for.
+    kill() {
+        this.line.kill();
+    }
 }
 
 // Over `drover mcp`.
@@ -112,6 +117,10 @@ class Lines {
 
     close() {
         return this.bridge.close();
+    }
+
+    kill() {
+        this.bridge.child.kill('SIGKILL');
     }
 }
 
@@ -174,6 +183,10 @@ class Posts {
     }
 
     close() {
+        this.agent.destroy();
+    }
+
+    kill() {
         this.agent.destroy();
     }
 }
