@@ -10,6 +10,7 @@
  */
 #include "tests/store/stock.h"
 #include "tests/unit/suites.h"
+#include "tests/unit/work_kit.h"
 #include "work/sandbox/inside.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     stock_begin();
+    kit_begin();
     SRunner *runner = srunner_create(NULL);
     for (int i = 1; i < argc; i++) {
         const struct entry *entry = entry_find(argv[i]);

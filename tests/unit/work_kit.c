@@ -10,9 +10,11 @@
 #include <check.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -359,12 +361,43 @@ const char *kit_sh(struct kit *kit, const char *fmt, ...)
 const char *kit_commit(struct kit *kit, const char *script)
 {
     return kit_sh(kit,
-                  "rm -rf seed && git clone -q origin.git seed 2>/dev/null && cd seed\n"
-                  "git checkout -q -B main\n"
+                  "git --git-dir=origin.git worktree add -q seed main && cd seed\n"
                   "%s\n"
-                  "git add -A && git commit -q -m change && git push -q origin main\n"
-                  "git rev-parse HEAD",
+                  "git add -A && git -c maintenance.auto=false commit -q -m change\n"
+                  "git rev-parse HEAD\n"
+                  "cd .. && rm -r seed origin.git/worktrees",
                   script);
+}
+
+/* What the first test has found holds for the next ones: they are on the same machine. */
+static struct site_found {
+    atomic_bool known;
+    struct sandbox sandbox;
+} * site_found;
+
+void kit_begin(void)
+{
+    site_found = mmap(NULL, sizeof *site_found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                      -1, 0);
+    if (site_found == MAP_FAILED)
+        abort();
+}
+
+static void settle_sandbox(struct kit *kit)
+{
+    struct err why = {0};
+    const struct sandbox_options options = {
+        .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
+    struct sandbox *sandbox = &kit->site.sandbox;
+    if (atomic_load(&site_found->known)) {
+        *sandbox = site_found->sandbox;
+        sandbox->data_dir = options.data_dir;
+        return;
+    }
+    sandbox_probe(sandbox, &options, &why);
+    ck_assert_msg(sandbox->kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
+    site_found->sandbox = *sandbox;
+    atomic_store(&site_found->known, true);
 }
 
 static void settle_site(struct kit *kit)
@@ -382,11 +415,7 @@ static void settle_site(struct kit *kit)
         .work_dir = kit->work_dir,
         .server_url = "http://127.0.0.1:8717",
     };
-    struct err why = {0};
-    const struct sandbox_options options = {
-        .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
-    sandbox_probe(&kit->site.sandbox, &options, &why);
-    ck_assert_msg(kit->site.sandbox.kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
+    settle_sandbox(kit);
 }
 
 void kit_other_run(struct kit *kit)
