@@ -9,8 +9,8 @@ import { assertOnce, journey } from './lib/journey.mjs';
 
 const BIN = process.env.DROVER_FAULTS_BIN;
 // Each is passed more than once on the way.  In long runs one is struck in each walk, also later,
-// when a repair is published and when the comment is edited.  Else one walk is struck at several, in
-// one life of the server after the other.
+// when a repair is published and when the comment is edited.  Else one walk is struck at several,
+// in one life of the server after the other.
 // Those of a publish are walked by hosted_faults.test.mjs as well: here in long runs only.
 const LONG = !!process.env.DROVER_LONG;
 const PUBLISH = ['publish.commit', 'publish.push', 'publish.pushed', 'publish.create',

@@ -9,8 +9,8 @@
  * CK_VERBOSITY, CK_RUN_CASE, CK_TIMEOUT_MULTIPLIER.
  */
 #include "tests/store/stock.h"
+#include "tests/unit/memo.h"
 #include "tests/unit/suites.h"
-#include "tests/unit/work_kit.h"
 #include "work/sandbox/inside.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -61,8 +61,8 @@ int main(int argc, char **argv)
             puts(entries[i].name);
         return EXIT_SUCCESS;
     }
+    memo_begin();
     stock_begin();
-    kit_begin();
     SRunner *runner = srunner_create(NULL);
     for (int i = 1; i < argc; i++) {
         const struct entry *entry = entry_find(argv[i]);

@@ -7,14 +7,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "tests/unit/memo.h"
 #include <check.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -370,34 +369,20 @@ const char *kit_commit(struct kit *kit, const char *script)
 }
 
 /* What the first test has found holds for the next ones: they are on the same machine. */
-static struct site_found {
-    atomic_bool known;
-    struct sandbox sandbox;
-} * site_found;
-
-void kit_begin(void)
-{
-    site_found = mmap(NULL, sizeof *site_found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                      -1, 0);
-    if (site_found == MAP_FAILED)
-        abort();
-}
-
 static void settle_sandbox(struct kit *kit)
 {
+    static const char name[] = "sandbox";
     struct err why = {0};
     const struct sandbox_options options = {
         .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
     struct sandbox *sandbox = &kit->site.sandbox;
-    if (atomic_load(&site_found->known)) {
-        *sandbox = site_found->sandbox;
+    if (memo_get(name, sandbox, sizeof *sandbox)) {
         sandbox->data_dir = options.data_dir;
         return;
     }
     sandbox_probe(sandbox, &options, &why);
     ck_assert_msg(sandbox->kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
-    site_found->sandbox = *sandbox;
-    atomic_store(&site_found->known, true);
+    memo_put(name, sandbox, sizeof *sandbox);
 }
 
 static void settle_site(struct kit *kit)

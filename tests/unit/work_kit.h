@@ -74,7 +74,6 @@ struct kit {
     struct id task_id, run_id;
 };
 
-void kit_begin(void); /* In main(), which forks the tests. */
 void kit_open(struct kit *kit);
 void kit_close(struct kit *kit);
 /* Payloads that are made from now on are of another run. */
