@@ -24,9 +24,9 @@ const REST_MS = 120_000;
 const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
 
 const STORMS = [
-    { name: '24 tasks through 6 kills', kills: 6, tasks: 24 },
-    { name: `${LONG ? 1000 : 50} kills with ${OPEN_TASKS} tasks in flight`,
-        kills: LONG ? 1000 : 50 },
+    { name: '16 tasks through 4 kills', kills: 4, tasks: 16 },
+    { name: `${LONG ? 1000 : 20} kills with ${OPEN_TASKS} tasks in flight`,
+        kills: LONG ? 1000 : 20 },
 ];
 
 class Storm {

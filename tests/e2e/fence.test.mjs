@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
+import { on } from './lib/database.mjs';
 import { branches, fixes, git, refs } from './lib/git.mjs';
 import { onboard, startWithHub } from './lib/github.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
@@ -40,14 +41,16 @@ function makeWitness(dir) {
 const jobOf = async (server, runId, type) =>
     (await server.list(`/v1/jobs?runId=${runId}&type=${type}`))[0];
 
+// A repository, its run, and the workers for publish, of one test.
 class Stage {
-    constructor(server) {
-        this.server = server;
-        this.workers = [];
+    constructor({ server, others, number }) {
+        Object.assign(this, { server, others, number, workers: [] });
     }
 
-    worker(options) {
-        const worker = new RemoteWorker(this.server, options);
+    // For publish: a name in one test is another worker in the next.
+    worker({ name, ...options }) {
+        const worker = new RemoteWorker(this.server, { name: `${name}-${this.number}`,
+            args: ['--queues', 'publish'], ...options });
         this.workers.push(worker);
         return worker.start();
     }
@@ -57,20 +60,17 @@ class Stage {
     }
 
     // A run whose publish step is in the hands of a worker that has stopped itself at the point.
-    async freeze(point, name = 'acme/frozen') {
-        this.repo = await this.repository(name);
-        await this.worker({ name: 'others', args: ['--queues', OTHERS] });
-        const bin = join(this.server.dir, 'bin');
+    async freeze(point) {
+        this.repo = await this.repository(`acme/frozen-${this.number}`);
+        const bin = join(this.server.dir, `bin-${this.number}`);
         this.point = point;
         this.witness = makeWitness(bin);
-        this.frozen = await this.worker({ name: 'frozen', bin: BIN, args: ['--queues', 'publish'],
+        // A second slot would wait for a job, and be given this one when the lease is lost.
+        this.frozen = await this.worker({ name: 'frozen', bin: BIN, slots: 1,
             env: { DROVER_FAULT: `${point}:stop:1`, PATH: `${bin}:${process.env.PATH}` } });
         this.ids = await this.server.submit(this.repo.name);
         await this.server.untilRun(this.ids.runId, 'creating_pr');
         await untilStopped(this.frozen.child.pid);
-        // Its other slot waits for a job: it must not be given this one.
-        await this.server.stop();
-        await this.server.startAgain();
     }
 
     // The server has taken its job away from it.
@@ -119,14 +119,26 @@ class Stage {
     }
 
     async close() {
+        this.server.child.kill('SIGCONT');
         await Promise.all(this.workers.map((worker) => worker.stop()));
-        await this.server.discard(); // Which asks the doctor first.
     }
 }
 
-function withStage(name, body) {
-    it(name, { skip }, async (t) => {
-        const stage = new Stage(await start({ config: CONFIG }));
+// For a suite whose tests follow each other: a server without workers of its own, and one for all
+// steps but publish.  Gives back how to declare a test: body(stage, t).
+function withSite(Kind = Stage, open = async () => ({ server: await start({ config: CONFIG }) })) {
+    let site, number = 0;
+    before(async () => {
+        site = await open();
+        site.others = await new RemoteWorker(site.server,
+            { name: 'others', args: ['--queues', OTHERS] }).start();
+    });
+    after(async () => {
+        await site.others.stop();
+        await (site.stop?.() ?? site.server.discard()); // Which asks the doctor first.
+    });
+    return (name, body) => it(name, async (t) => {
+        const stage = new Kind({ ...site, number: ++number });
         try {
             await body(stage, t);
         } finally {
@@ -135,7 +147,8 @@ function withStage(name, body) {
     });
 }
 
-describe('a worker that wakes after its task was cancelled', { concurrency: 4 }, () => {
+function cancelled() {
+    const withStage = withSite();
     for (const point of POINTS) {
         withStage(`publishes nothing: ${point}`, async (stage) => {
             await stage.freeze(point);
@@ -172,22 +185,22 @@ describe('a worker that wakes after its task was cancelled', { concurrency: 4 },
 
     withStage('is taken back when it comes before whoever takes back', async (stage) => {
         await stage.freeze('publish.push');
-        const taker = stage.workers[0];
-        taker.signal('SIGSTOP');
+        stage.others.signal('SIGSTOP');
         await stage.untilLost();
         await stage.cancel();
         await stage.wake(); // It pushes: so far nobody has told the origin.
-        taker.signal('SIGCONT');
+        stage.others.signal('SIGCONT');
         await stage.untilTakenBack();
         await stage.assertNothingThere();
     });
-});
+}
 
-describe('a worker that wakes after another has published', { concurrency: 4 }, () => {
+function published() {
+    const withStage = withSite();
     for (const point of POINTS) {
         withStage(`adds nothing: ${point}`, async (stage) => {
             await stage.freeze(point);
-            await stage.worker({ name: 'second', args: ['--queues', 'publish'] });
+            await stage.worker({ name: 'second' });
             await stage.server.untilTask(stage.ids.taskId, 'completed');
             const before = refs(stage.repo.origin);
             await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
@@ -198,7 +211,7 @@ describe('a worker that wakes after another has published', { concurrency: 4 }, 
 
     withStage('does not bring back a branch that was merged and deleted', async (stage) => {
         await stage.freeze('publish.push');
-        await stage.worker({ name: 'second', args: ['--queues', 'publish'] });
+        await stage.worker({ name: 'second' });
         await stage.server.untilTask(stage.ids.taskId, 'completed');
         const [{ id }] = await stage.server.pullRequests(stage.repo.name);
         await stage.server.post(`/v1/pull-requests/${id}/merge`);
@@ -207,17 +220,12 @@ describe('a worker that wakes after another has published', { concurrency: 4 }, 
         assert.deepEqual(branches(stage.repo.origin), []);
     });
 
-    withStage('on another node adds nothing either', async (stage, t) => {
-        if (!stage.server.db) {
-            t.skip('one node is all there is');
-            return;
-        }
+    on('postgres', withStage)('on another node adds nothing either', async (stage) => {
         const other = new Server({ config: CONFIG, db: stage.server.db });
         try {
             await other.start();
             await stage.freeze('publish.refs');
-            await stage.worker({ name: 'second', url: other.url, token: other.token,
-                args: ['--queues', 'publish'] });
+            await stage.worker({ name: 'second', url: other.url, token: other.token });
             await stage.server.untilTask(stage.ids.taskId, 'completed');
             await stage.wake();
             await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
@@ -226,9 +234,10 @@ describe('a worker that wakes after another has published', { concurrency: 4 }, 
             await other.discard();
         }
     });
-});
+}
 
-describe('a worker that wakes and is alone', { concurrency: 4 }, () => {
+function alone() {
+    const withStage = withSite();
     for (const point of POINTS) {
         withStage(`leases its job again and publishes once: ${point}`, async (stage) => {
             await stage.freeze(point);
@@ -242,17 +251,17 @@ describe('a worker that wakes and is alone', { concurrency: 4 }, () => {
     withStage('and is killed instead leaves the rest to the next', async (stage) => {
         await stage.freeze('publish.refs');
         await stage.frozen.stop('SIGKILL');
-        await stage.worker({ name: 'next', args: ['--queues', 'publish'] });
+        await stage.worker({ name: 'next' });
         await stage.server.untilTask(stage.ids.taskId, 'completed');
         await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
     });
-});
+}
 
 // The same at a forge that is a server: git over HTTP, pull requests by its API.
 class HostedStage extends Stage {
-    constructor({ server, hub, stop }) {
-        super(server);
-        Object.assign(this, { hub, stop });
+    constructor(site) {
+        super(site);
+        this.hub = site.hub;
     }
 
     async repository(name) {
@@ -271,31 +280,16 @@ class HostedStage extends Stage {
     openPulls() {
         return this.repo.repo.pulls.filter(({ state }) => state === 'open');
     }
-
-    async close() {
-        await Promise.all(this.workers.map((worker) => worker.stop()));
-        await this.stop();
-    }
-}
-
-function withHostedStage(name, body) {
-    it(name, { skip }, async () => {
-        const stage = new HostedStage(await startWithHub({ config: CONFIG }));
-        try {
-            await body(stage);
-        } finally {
-            await stage.close();
-        }
-    });
 }
 
 // Before and after the push, before and after the pull request.
 const HOSTED = ['publish.push', 'publish.pushed', 'publish.create', 'publish.created'];
 
-describe('a stalled worker with a lost lease, at a server', { concurrency: 2 }, () => {
+function atServer() {
+    const withStage = withSite(HostedStage, () => startWithHub({ config: CONFIG }));
     for (const point of HOSTED) {
-        withHostedStage(`cannot push or open after a withdrawal: ${point}`, async (stage) => {
-            await stage.freeze(point, 'acme/stalled');
+        withStage(`cannot push or open after a withdrawal: ${point}`, async (stage) => {
+            await stage.freeze(point);
             await stage.untilLost();
             await stage.cancel();
             await stage.untilTakenBack();
@@ -307,9 +301,9 @@ describe('a stalled worker with a lost lease, at a server', { concurrency: 2 }, 
             assert.deepEqual(stage.openPulls(), []);
         });
 
-        withHostedStage(`adds nothing after another has published: ${point}`, async (stage) => {
-            await stage.freeze(point, 'acme/stalled');
-            await stage.worker({ name: 'second', args: ['--queues', 'publish'] });
+        withStage(`adds nothing after another has published: ${point}`, async (stage) => {
+            await stage.freeze(point);
+            await stage.worker({ name: 'second' });
             await stage.server.untilTask(stage.ids.taskId, 'completed');
             const before = stage.refs();
             if (point === 'publish.push') await stage.wake();
@@ -319,4 +313,11 @@ describe('a stalled worker with a lost lease, at a server', { concurrency: 2 }, 
             assert.equal(stage.repo.repo.pulls.length, 1);
         });
     }
+}
+
+describe('a worker that wakes', { concurrency: 4, skip }, () => {
+    describe('after its task was cancelled', { concurrency: 1 }, cancelled);
+    describe('after another has published', { concurrency: 1 }, published);
+    describe('and is alone', { concurrency: 1 }, alone);
+    describe('with a lost lease, at a server', { concurrency: 1 }, atServer);
 });

@@ -104,7 +104,7 @@ function cases(name) {
             await body(stage, stage.world, site.server);
         });
 
-    staged('turns a task into a draft with labels, reviewers and a body, merges no draft, closes it',
+    staged('makes a draft with labels, reviewers and a body, does not merge it, closes it',
         { pullRequest: { draft: true, labels: ['bot', 'needs review'], reviewers: ['ann'] } },
         async (stage, world, server) => {
             const { run } = await stage.finish('completed');

@@ -9,7 +9,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterUrl } from './lib/cluster.mjs';
 import { PSQL, makeDatabase } from './lib/database.mjs';
-import { Server } from './lib/server.mjs';
+import { discardAll, Server } from './lib/server.mjs';
 import { skewedBy } from './lib/skew.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -26,7 +26,7 @@ function withNodes(name, [ofA, ofB], body) {
         try {
             await Promise.all(nodes.map((node) => node.start()));
             await body({ a: nodes[0], b: nodes[1], db, t });
-            await Promise.all(nodes.map((node) => node.discard()));
+            await discardAll(nodes);
         } finally {
             for (const node of nodes) {
                 if (node.isRunning()) node.child.kill('SIGCONT');

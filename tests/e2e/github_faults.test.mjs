@@ -8,51 +8,61 @@ import { startWithHub } from './lib/github.mjs';
 import { assertOnce, journey } from './lib/journey.mjs';
 
 const BIN = process.env.DROVER_FAULTS_BIN;
-// Each is passed more than once on the way: it is struck the first time, and in long runs also
-// later, when a repair is published and when the comment is edited.
+// Each is passed more than once on the way.  In long runs one is struck in each walk, also later,
+// when a repair is published and when the comment is edited.  Else one walk is struck at several,
+// in one life of the server after the other.
 // Those of a publish are walked by hosted_faults.test.mjs as well: here in long runs only.
 const LONG = !!process.env.DROVER_LONG;
 const PUBLISH = ['publish.commit', 'publish.push', 'publish.pushed', 'publish.create',
     'publish.created', 'publish.label', 'publish.reviewers', 'publish.check', 'publish.ready'];
-const POINTS = [...(LONG ? PUBLISH : []), 'observe.read', 'attend.act', 'attend.acted',
-    'comment.write', 'comment.written', 'train.push', 'train.pushed', 'step.report',
-    'step.reported'];
-const TIMES = LONG ? [1, 2, 3, 5, 8] : [1];
+const OTHERS = ['observe.read', 'attend.act', 'attend.acted', 'comment.write', 'comment.written',
+    'train.push', 'train.pushed', 'step.report', 'step.reported'];
 // The others are passed once.
 const AGAIN = /^(publish\.(commit|push|pushed)|observe|attend|comment|step)/;
+const alone = (time) => [...PUBLISH, ...OTHERS].filter((each) => time === 1 || AGAIN.test(each))
+    .map((point) => [[point, time]]);
+const WALKS = LONG ? [1, 2, 3, 5, 8].flatMap(alone) : [
+    ['step.report', 'comment.written', 'attend.acted', 'train.push'],
+    ['step.reported', 'comment.write', 'observe.read', 'attend.act', 'train.pushed'],
+].map((points) => points.map((point) => [point, 1]));
 
-// Starts it again, without the fault, when it has died of it.  {died, end()}
-function revive(server) {
-    const state = { died: false, over: false };
+const faultOf = ([point, time]) => `${point}:die:${time}`;
+
+// Starts it again whenever it has died of a fault, with the next one, and at last without.
+// {left: faults that were not reached, failed, end()}
+function revive(server, faults) {
+    const state = { left: [...faults], over: false, starting: null };
     const watch = async () => {
-        const how = await server.exit;
-        if (state.over) return;
-        assert.equal(how.signal, 'SIGKILL', server.logTail());
-        state.died = true;
-        delete server.env.DROVER_FAULT;
-        await server.startAgain();
+        for (;;) {
+            const how = await server.exit;
+            if (state.over) return;
+            assert.equal(how.signal, 'SIGKILL', server.logTail());
+            state.left.shift();
+            server.env.DROVER_FAULT = state.left.length > 0 ? faultOf(state.left[0]) : '';
+            state.starting = server.startAgain();
+            await state.starting;
+        }
     };
-    const watching = watch();
-    state.failed = watching.then(() => new Promise(() => {})); // Never, unless it fails.
+    state.failed = watch().then(() => new Promise(() => {})); // Never, unless it fails.
     state.end = async () => {
         state.over = true;
-        if (state.died) await watching;
+        await state.starting;
     };
     return state;
 }
 
 describe('the whole way of an issue, killed at', { concurrency: 2,
     skip: BIN ? false : 'there is no build with fault points' }, () => {
-    for (const time of TIMES)
-        for (const point of POINTS.filter((each) => time === 1 || AGAIN.test(each)))
-            it(`${point}, time ${time}`, { timeout: 600_000 }, async () => {
+    for (const faults of WALKS)
+        it(faults.map(([point, time]) => `${point}, time ${time}`).join('; '),
+            { timeout: 600_000 }, async () => {
                 const all = await startWithHub({ bin: BIN,
-                    env: { DROVER_FAULT: `${point}:die:${time}` },
+                    env: { DROVER_FAULT: faultOf(faults[0]) },
                     config: 'lease: {leaseMs: 3000, heartbeatMs: 1000}\n' });
-                const life = revive(all.server);
+                const life = revive(all.server, faults);
                 try {
                     const end = await Promise.race([journey(all), life.failed]);
-                    assert.ok(life.died, 'it was never there');
+                    assert.deepEqual(life.left, [], 'it never came there');
                     assertOnce(end);
                 } finally {
                     await life.end();

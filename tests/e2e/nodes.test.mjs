@@ -1,6 +1,6 @@
 // nodes.test.mjs - two servers on one PostgreSQL database: what one does the other knows.
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { clusterUrl } from './lib/cluster.mjs';
@@ -8,7 +8,7 @@ import { makeDatabase } from './lib/database.mjs';
 import { branches, fixes, git, staysWithChildren, waits } from './lib/git.mjs';
 import { newMark, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
-import { Server } from './lib/server.mjs';
+import { discardAll, Server } from './lib/server.mjs';
 import { skewedBy } from './lib/skew.mjs';
 import { until } from './lib/wait.mjs';
 import { HandWorker, STEPS } from './lib/worker.mjs';
@@ -31,7 +31,7 @@ function withNodes(name, [ofA, ofB], body) {
             await Promise.all([a.start(), b.start()]); // On an empty database: one makes it.
             const findings = await body({ a, b, worker, t });
             await Promise.all(workers.filter((each) => each.child).map((each) => each.stop()));
-            await Promise.all([a.discard({ findings }), b.discard({ findings })]);
+            await discardAll([a, b], { findings });
         } finally {
             for (const each of workers) each.signal('SIGKILL');
             for (const node of [a, b]) node.killNow();
@@ -80,7 +80,7 @@ async function sharedToken(both) {
 
 // Takes what steps there are, from one node, and reports to the other, until isOver(): the agent's
 // step with CALLS calls of PER_CALL events, through both.
-const RUNS = 8, CALLS = 15, PER_CALL = 20, EVENTS = RUNS * CALLS * PER_CALL;
+const RUNS = 6, CALLS = 8, PER_CALL = 20, EVENTS = RUNS * CALLS * PER_CALL;
 async function drive(both, token, i, isOver) {
     const hands = both.map((server) => new HandWorker(server, `hand-${i}`, token));
     const queues = STEPS.map((step) => `drover.${step}`);
@@ -171,10 +171,50 @@ describe('two nodes', { concurrency: 4 }, () => {
             return ['forge']; // The test's workers claim pull requests that are not there.
         });
 
-    withNodes('wake each other\'s leases: work taken in by one goes out by the other', NO_WORKERS,
+    withNodes('hold to one limit together', [config(3), config(3)], async ({ a, b }) => {
+        const LIMIT = 3;
+        const repo = await a.repository('acme/limit', fixes, { limits: { maxActiveRuns: LIMIT } });
+        const runs = await Promise.all(Array.from({ length: 9 },
+            (_, i) => [a, b][i % 2].submit(repo.name)));
+        for (const { taskId } of runs) await b.untilTask(taskId, 'completed');
+        // A run that starts has seen the end of the one before it: its place in the log is later.
+        let active = 0, most = 0;
+        for (const event of await a.list('/v1/events?limit=200')) {
+            if (event.type === 'agent.run.acquired') most = Math.max(most, ++active);
+            if (event.type === 'agent.run.completed') active--;
+        }
+        assert.equal(active, 0);
+        assert.equal(most, LIMIT, 'as many as may, and no more');
+    });
+
+    withNodes('stop what works on the other', [config(0), config(1)], async ({ a, b, t }) => {
+        if (!b.needsWalls(t)) return;
+        const mark = newMark();
+        const repo = await a.repository('acme/cancel', staysWithChildren(mark));
+        const { taskId } = await a.submit(repo.name);
+        await untilAsleep(mark);
+        const began = Date.now();
+        await a.post(`/v1/tasks/${taskId}/cancel`);
+        await a.untilTask(taskId, 'cancelled');
+        await untilGone(mark);
+        t.diagnostic(`${Date.now() - began} ms to the end of its processes`);
+    });
+});
+
+describe('two nodes without workers', { concurrency: 1 }, () => {
+    let a, b;
+    before(async () => {
+        const db = makeDatabase(POSTGRES);
+        [a, b] = [new Server({ ...config(0), db }), new Server({ ...config(0), db })];
+        await Promise.all([a.start(), b.start()]);
+    });
+    after(() => discardAll([a, b]));
+    const shared = (name, body) => it(name, (t) => body({ a, b, t }));
+
+    shared('wake each other\'s leases: work taken in by one goes out by the other',
         async ({ a, b, t }) => {
             const took = [];
-            for (let i = 0; i < 20; i++) {
+            for (let i = 0; i < 10; i++) {
                 const [from, to] = i % 2 ? [a, b] : [b, a];
                 const waiting = lease(to, 'q.wake', { waitMs: 30_000 })
                     .then((jobs) => ({ jobs, at: performance.now() }));
@@ -190,8 +230,8 @@ describe('two nodes', { concurrency: 4 }, () => {
                 `${percentile(took, 0.5).toFixed(1)} ms, worst ${Math.max(...took).toFixed(1)} ms`);
         });
 
-    withNodes('hold to a queue\'s concurrency together', NO_WORKERS, async ({ a, b }) => {
-        const JOBS = 200, ROOM = 5;
+    shared('hold to a queue\'s concurrency together', async ({ a, b }) => {
+        const JOBS = 100, ROOM = 5;
         const complete = (server, jobs) => server.post('/v1/jobs/complete',
             { jobs: jobs.map(({ id, epoch }) => ({ id, epoch })) });
         await a.ok('PUT', '/v1/queues/q.told', { concurrency: 1 });
@@ -223,8 +263,8 @@ describe('two nodes', { concurrency: 4 }, () => {
         assert.ok(most > 1 && most <= ROOM, `${most} were out at once`);
     });
 
-    withNodes('hand out thousands of jobs once each', NO_WORKERS, async ({ a, b, t }) => {
-        const JOBS = 3000, AT_ONCE = 50;
+    shared('hand out many jobs once each', async ({ a, b, t }) => {
+        const JOBS = 1200, AT_ONCE = 50;
         const done = [];
         const began = Date.now();
         const produce = async (server, from) => {
@@ -248,23 +288,7 @@ describe('two nodes', { concurrency: 4 }, () => {
         assert.deepEqual(done.sort((x, y) => x - y), Array.from({ length: JOBS }, (_, n) => n));
     });
 
-    withNodes('hold to one limit together', [config(3), config(3)], async ({ a, b }) => {
-        const LIMIT = 3;
-        const repo = await a.repository('acme/limit', fixes, { limits: { maxActiveRuns: LIMIT } });
-        const runs = await Promise.all(Array.from({ length: 16 },
-            (_, i) => [a, b][i % 2].submit(repo.name)));
-        for (const { taskId } of runs) await b.untilTask(taskId, 'completed');
-        // A run that starts has seen the end of the one before it: its place in the log is later.
-        let active = 0, most = 0;
-        for (const event of await a.list('/v1/events?limit=200')) {
-            if (event.type === 'agent.run.acquired') most = Math.max(most, ++active);
-            if (event.type === 'agent.run.completed') active--;
-        }
-        assert.equal(active, 0);
-        assert.equal(most, LIMIT, 'as many as may, and no more');
-    });
-
-    withNodes('take the same thing once, however often both are asked for it', NO_WORKERS,
+    shared('take the same thing once, however often both are asked for it',
         async ({ a, b }) => {
             const both = [a, b, a, b];
             const repo = await a.repository('acme/once', fixes);
@@ -294,21 +318,8 @@ describe('two nodes', { concurrency: 4 }, () => {
             assert.equal(heads.length, 10);
         });
 
-    withNodes('stop what works on the other', [config(0), config(1)], async ({ a, b, t }) => {
-        if (!b.needsWalls(t)) return;
-        const mark = newMark();
-        const repo = await a.repository('acme/cancel', staysWithChildren(mark));
-        const { taskId } = await a.submit(repo.name);
-        await untilAsleep(mark);
-        const began = Date.now();
-        await a.post(`/v1/tasks/${taskId}/cancel`);
-        await a.untilTask(taskId, 'cancelled');
-        await untilGone(mark);
-        t.diagnostic(`${Date.now() - began} ms to the end of its processes`);
-    });
-
-    withNodes('know each other\'s tokens: made here they work there, revoked they end',
-        NO_WORKERS, async ({ a, b, t }) => {
+    shared('know each other\'s tokens: made here they work there, revoked they end',
+        async ({ a, b, t }) => {
             const made = await a.post('/v1/tokens', { name: 'eye', role: 'viewer' });
             const status = async () =>
                 (await b.call('GET', '/v1/tasks', { token: made.token })).status;
@@ -334,7 +345,7 @@ describe('clocks that differ', { concurrency: 2 }, () => {
                 assert.doesNotMatch(a.said(), /not the database's/);
                 const repo = await a.repository('acme/clocks', `sleep 0.2\n${fixes}`,
                     { limits: { maxActiveRuns: 4 } });
-                const runs = await Promise.all(Array.from({ length: 8 },
+                const runs = await Promise.all(Array.from({ length: 4 },
                     (_, i) => [a, b][i % 2].submit(repo.name)));
                 for (const { taskId } of runs) await b.untilTask(taskId, 'completed');
                 for (const { runId } of runs) {
@@ -342,7 +353,7 @@ describe('clocks that differ', { concurrency: 2 }, () => {
                     assertHistory(events);
                     assert.ok(!typesOf(events).includes('agent.run.heartbeat.missed'));
                 }
-                await Promise.all([a.discard(), b.discard()]);
+                await discardAll([a, b]);
             } finally {
                 for (const node of [a, b]) node.killNow();
             }

@@ -12,7 +12,7 @@ import { assertProblem, request } from './lib/http.mjs';
 import { assertNoneTwice } from './lib/once.mjs';
 import { newMark, processesWith, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
-import { BIN, makeDirectory, plainEnv, Server } from './lib/server.mjs';
+import { BIN, discardAll, makeDirectory, plainEnv, Server } from './lib/server.mjs';
 import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 const LEASE_MS = 5000;
@@ -40,7 +40,7 @@ async function withNodes(cluster, body, workers = 2) {
         worker = await new RemoteWorker(nodes[1], { name: 'far' }).start();
         await body(...nodes, worker);
         await worker.stop();
-        await Promise.all(nodes.map((node) => node.discard()));
+        await discardAll(nodes);
     } finally {
         worker?.signal('SIGKILL');
         for (const node of nodes) node.killNow();

@@ -10,7 +10,7 @@ import { assertCloudEvent, assertHistory } from './lib/cloudevents.mjs';
 import { clusterUrl } from './lib/cluster.mjs';
 import { makeDatabase } from './lib/database.mjs';
 import { fixes } from './lib/git.mjs';
-import { makeDirectory, Server } from './lib/server.mjs';
+import { discardAll, makeDirectory, Server } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 const sink = (path, more = '') => `  - {name: audit, type: file, path: ${path}${more}}\n`;
@@ -64,7 +64,7 @@ function withServers(name, body) {
         };
         try {
             await body(make, t);
-            await Promise.all(servers.map((each) => each.discard()));
+            await discardAll(servers);
         } finally {
             for (const each of servers) each.killNow();
         }

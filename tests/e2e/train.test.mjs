@@ -138,7 +138,7 @@ describe('a train', { concurrency: false }, () => {
     after(() => server.discard());
 
     for (const verify of ['each', 'batch']) {
-        it(`of ${LENGTH} with two bad ones, verify ${verify}: the two are named, the others land`, async () => {
+        it(`of ${LENGTH}, verify ${verify}: two bad ones are named, the others land`, async () => {
             const track = await new Track(server, `acme/long-${verify}`, { verify }).open();
             const parts = names('p', LENGTH);
             for (const at of BAD) parts[at] = `bad${at}`;

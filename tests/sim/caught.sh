@@ -6,7 +6,7 @@ set -u
 case "$2 ${3-}" in
 'runs ')
     breaks='fencing limits lost_job lost_event lost_timer parked homes'
-    set -- "$1" --runs 4000
+    set -- "$1" --runs 4000 --batch 20 # Small worlds are soon seen not to come to an end.
     ;;
 'jobs ')
     breaks='fencing owner lost_job lost_timer late_timer lost_attempt order two_heads concurrency

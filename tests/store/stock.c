@@ -4,24 +4,20 @@
 #include "tests/store/stock.h"
 #include "base/fd.h"
 #include "store/artifact_dir.h"
+#include "tests/unit/memo.h"
 #include <check.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Shared with the tests, which set it. */
-struct wishes {
-    atomic_bool memory, file;
-};
+/* What tests have asked for. */
+static const char wish_memory[] = "stock memory", wish_file[] = "stock file";
 
-static struct wishes *wishes;
 static pid_t parent;
 static struct store *in_memory;
 static bool has_file, refused;
@@ -41,10 +37,10 @@ static void fill(void)
     if (getpid() != parent)
         return;
     const struct store_options options = {.url = "sqlite::memory:", .artifact_dir = artifacts};
-    if (atomic_load(&wishes->memory) && in_memory == NULL &&
+    if (memo_get(wish_memory, NULL, 0) && in_memory == NULL &&
         store_open(&options, &in_memory, NULL) != RC_OK)
         in_memory = NULL;
-    if (atomic_load(&wishes->file) && !has_file)
+    if (memo_get(wish_file, NULL, 0) && !has_file)
         make_file();
 }
 
@@ -68,14 +64,13 @@ void stock_begin(void)
     (void)snprintf(url, sizeof url, "sqlite:%s/stock.db", directory);
     if (dir_remove(directory, NULL) != RC_OK || dir_make(directory, 0700, NULL) != RC_OK)
         abort();
-    wishes = mmap(NULL, sizeof *wishes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (wishes == MAP_FAILED || pthread_atfork(fill, NULL, NULL) != 0 || atexit(empty) != 0)
+    if (pthread_atfork(fill, NULL, NULL) != 0 || atexit(empty) != 0)
         abort();
 }
 
 struct store *stock_take(const char **ret_artifact_dir)
 {
-    atomic_store(&wishes->memory, true);
+    memo_put(wish_memory, NULL, 0);
     struct store *taken = in_memory;
     if (taken == NULL || refused || getpid() == parent)
         return NULL;
@@ -94,7 +89,7 @@ void stock_refuse(void)
 
 bool stock_copy(const char *path)
 {
-    atomic_store(&wishes->file, true);
+    memo_put(wish_file, NULL, 0);
     if (!has_file)
         return false;
     CLEANUP(fd_closep) int from = open(url + strlen("sqlite:"), O_RDONLY | O_CLOEXEC);

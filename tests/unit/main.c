@@ -9,6 +9,7 @@
  * CK_VERBOSITY, CK_RUN_CASE, CK_TIMEOUT_MULTIPLIER.
  */
 #include "tests/store/stock.h"
+#include "tests/unit/memo.h"
 #include "tests/unit/suites.h"
 #include "work/sandbox/inside.h"
 #include <stdatomic.h>
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
             puts(entries[i].name);
         return EXIT_SUCCESS;
     }
+    memo_begin();
     stock_begin();
     SRunner *runner = srunner_create(NULL);
     for (int i = 1; i < argc; i++) {

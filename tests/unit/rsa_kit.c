@@ -1,24 +1,51 @@
 #include "tests/unit/rsa_kit.h"
+#include "tests/unit/memo.h"
 #include <check.h>
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <stdio.h>
 #include <string.h>
 
 static EVP_PKEY *key;
 
-void rsa_kit_make(struct buf *pem, int bits)
+struct made {
+    size_t len;
+    char pem[8192];
+};
+
+static void make(struct made *made, int bits)
 {
-    EVP_PKEY_free(key);
-    key = EVP_RSA_gen((unsigned)bits);
-    ck_assert_ptr_nonnull(key);
+    EVP_PKEY *fresh = EVP_RSA_gen((unsigned)bits);
+    ck_assert_ptr_nonnull(fresh);
     BIO *bio = BIO_new(BIO_s_mem());
     char *bytes = NULL;
-    ck_assert_int_eq(PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL), 1);
+    ck_assert_int_eq(PEM_write_bio_PrivateKey(bio, fresh, NULL, NULL, 0, NULL, NULL), 1);
     long len = BIO_get_mem_data(bio, &bytes);
-    buf_add(pem, bytes, (size_t)len);
+    ck_assert(len > 0 && (size_t)len <= sizeof made->pem);
+    memcpy(made->pem, bytes, (size_t)len);
+    made->len = (size_t)len;
     BIO_free(bio);
+    EVP_PKEY_free(fresh);
+}
+
+void rsa_kit_make(struct buf *pem, int bits)
+{
+    static int count; /* Of those of this test. */
+    struct made made = {0};
+    char name[16];
+    (void)snprintf(name, sizeof name, "rsa %d %d", bits, count++);
+    if (!memo_get(name, &made, sizeof made)) {
+        make(&made, bits);
+        memo_put(name, &made, sizeof made);
+    }
+    BIO *bio = BIO_new_mem_buf(made.pem, (int)made.len);
+    EVP_PKEY_free(key);
+    key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+    ck_assert_ptr_nonnull(key);
+    BIO_free(bio);
+    buf_add(pem, made.pem, made.len);
 }
 
 static size_t decode64(const char *from, size_t len, unsigned char *to)

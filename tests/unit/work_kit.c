@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "tests/unit/memo.h"
 #include <check.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -359,12 +360,29 @@ const char *kit_sh(struct kit *kit, const char *fmt, ...)
 const char *kit_commit(struct kit *kit, const char *script)
 {
     return kit_sh(kit,
-                  "rm -rf seed && git clone -q origin.git seed 2>/dev/null && cd seed\n"
-                  "git checkout -q -B main\n"
+                  "git --git-dir=origin.git worktree add -q seed main && cd seed\n"
                   "%s\n"
-                  "git add -A && git commit -q -m change && git push -q origin main\n"
-                  "git rev-parse HEAD",
+                  "git add -A && git -c maintenance.auto=false commit -q -m change\n"
+                  "git rev-parse HEAD\n"
+                  "cd .. && rm -r seed origin.git/worktrees",
                   script);
+}
+
+/* What the first test has found holds for the next ones: they are on the same machine. */
+static void settle_sandbox(struct kit *kit)
+{
+    static const char name[] = "sandbox";
+    struct err why = {0};
+    const struct sandbox_options options = {
+        .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
+    struct sandbox *sandbox = &kit->site.sandbox;
+    if (memo_get(name, sandbox, sizeof *sandbox)) {
+        sandbox->data_dir = options.data_dir;
+        return;
+    }
+    sandbox_probe(sandbox, &options, &why);
+    ck_assert_msg(sandbox->kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
+    memo_put(name, sandbox, sizeof *sandbox);
 }
 
 static void settle_site(struct kit *kit)
@@ -383,10 +401,7 @@ static void settle_site(struct kit *kit)
         .server_url = "http://127.0.0.1:8717",
     };
     struct err why = {0};
-    const struct sandbox_options options = {
-        .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
-    sandbox_probe(&kit->site.sandbox, &options, &why);
-    ck_assert_msg(kit->site.sandbox.kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
+    settle_sandbox(kit);
     ck_assert_int_eq(
         scratch_book_open(kit->work_dir, &(struct port_range){0}, &kit->site.scratch, &why), RC_OK);
 }

@@ -19,7 +19,7 @@ import { fixes, git } from './git.mjs';
 import { assertNoneTwice } from './once.mjs';
 import { newMark, untilGone } from './procs.mjs';
 import { RemoteWorker } from './remote.mjs';
-import { BIN, plainEnv, Server } from './server.mjs';
+import { BIN, discardAll, plainEnv, Server } from './server.mjs';
 import { until } from './wait.mjs';
 
 const run = promisify(execFile); // Rejects with what it said unless it ends well.
@@ -205,7 +205,7 @@ export class Chaos {
     async stop() {
         for (const worker of this.workers)
             assert.deepEqual(await worker.stop(), { code: 0, signal: null }, worker.said());
-        for (const node of this.nodes) await node.discard(); // Which sees that nothing is left.
+        await discardAll(this.nodes); // Which sees that nothing is left.
     }
 
     kill() {

@@ -8,14 +8,16 @@ import { start } from './server.mjs';
 export const SECRET = 'a secret of the webhook';
 export const BOT = 'drover-bot';
 
-// {server, hub, stop()}; options as start() has them, and as startHub() in hub.
+// {server, hub, stop()}; options as start() has them, and as startHub() in hub.  env may be a
+// function of the hub.
 export async function startWithHub({ hub: hubOptions, env = {}, ...options } = {}) {
     const hub = await startHub(hubOptions);
     hub.org('acme', { members: ['ann', 'rob'], teams: { core: ['ann'] } });
     hub.user('mallory');
     const token = hub.token(BOT);
     const server = await start({ ...options,
-        env: { HUB_TOKEN: token, HUB_SECRET: SECRET, ...env } });
+        env: { HUB_TOKEN: token, HUB_SECRET: SECRET,
+            ...(typeof env === 'function' ? env(hub) : env) } });
     const stop = async () => {
         try {
             await server.discard();

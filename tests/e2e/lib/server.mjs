@@ -66,6 +66,17 @@ export async function start(options = {}) {
     return server;
 }
 
+// The same for several on one database: all are asked before the first is removed, and what the
+// others still need with it.
+export async function discardAll(all, { findings = [] } = {}) {
+    const failed = [];
+    const each = (act) => Promise.allSettled(all.map(act)).then((ends) => failed.push(
+        ...ends.filter(({ status }) => status === 'rejected').map(({ reason }) => reason)));
+    await each((server) => server.examine(findings));
+    await each((server) => server.remove());
+    if (failed.length > 0) throw failed[0];
+}
+
 export class Server {
     // db: of another server, to be another node on it; else one of its own.  uid: the user to run
     // as, where the tests are root.  base: where its directory is made.  under: a command that
@@ -198,12 +209,21 @@ export class Server {
     // must be sound, it must end well, and nothing that it started may be left.
     // findings: the checks of the doctor that must fail, because of what a test has done.
     async discard({ findings = [] } = {}) {
+        await discardAll([this], { findings });
+    }
+
+    async examine(findings) {
+        assert.ok(servers.has(this) || this.ending, `it ended by itself:\n${this.logTail()}`);
+        if (!servers.has(this)) return;
+        const { checks } = await this.get('/v1/doctor');
+        const bad = checks.filter((check) => !check.ok);
+        assert.deepEqual(bad.map(({ name }) => name), findings, JSON.stringify(bad));
+    }
+
+    // Ends it, well, and removes everything.
+    async remove() {
         try {
-            assert.ok(servers.has(this) || this.ending, `it ended by itself:\n${this.logTail()}`);
             if (!servers.has(this)) return;
-            const { checks } = await this.get('/v1/doctor');
-            const bad = checks.filter((check) => !check.ok);
-            assert.deepEqual(bad.map(({ name }) => name), findings, JSON.stringify(bad));
             assert.deepEqual(await this.stop(), { code: 0, signal: null }, this.logTail());
             await untilGone(this.dir);
         } finally {

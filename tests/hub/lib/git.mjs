@@ -1,8 +1,8 @@
 // git.mjs - the bare repositories of the hub, and git over HTTP by `git http-backend`.
 //
 // Everything but http-backend runs synchronously: what the API does to a repository happens between
-// two requests, never in the middle of one.  What is asked about objects by their ids is asked once:
-// they never change, and no repository here loses one.
+// two requests, never in the middle of one.  What is asked about objects by their ids is asked
+// once: they never change, and no repository here loses one.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

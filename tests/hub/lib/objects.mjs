@@ -18,10 +18,11 @@ export function makeBare(dir, config = {}) {
     for (const each of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'hooks'])
         mkdirSync(join(dir, each), { recursive: true });
     writeFileSync(join(dir, 'HEAD'), 'ref: refs/heads/main\n');
-    writeFileSync(join(dir, 'config'), Object.entries({ ...OWN, ...config }).map(([name, value]) => {
+    const lines = Object.entries({ ...OWN, ...config }).map(([name, value]) => {
         const [section, key] = name.split('.');
         return `[${section}]\n\t${key} = ${value}\n`;
-    }).join(''));
+    });
+    writeFileSync(join(dir, 'config'), lines.join(''));
     return dir;
 }
 
