@@ -69,8 +69,8 @@ enum kind {
 struct member {
     const char *key;
     enum kind kind;
-    size_t at; /* In the struct. */
     enum field_need need;
+    size_t at;                /* In the struct. */
     const char *fallback;     /* Of a text that is absent. */
     int64_t min;              /* Of a number. */
     const char *const *names; /* Of a choice. */
