@@ -6,6 +6,7 @@
 #include "api/api.h"
 
 struct rpc;
+struct event_wait;
 struct stream;
 struct webhook_head;
 
@@ -25,6 +26,7 @@ struct call {
     struct command *command;      /* See call_own. */
     struct str errors;            /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;        /* sse.c's. */
+    struct event_wait *wait;      /* event_wait.c's. */
     struct webhook_head *webhook; /* webhooks.c's. */
     struct rpc *rpc;              /* mcp/'s: the message, or of an inner call the one behind it. */
     const struct call_later *later; /* See call_answer_later; NULL: answered. */

@@ -285,6 +285,30 @@ describe('a tool', { concurrency: 4 }, () => {
         }
     });
 
+    it('waits for an event, and appends one', async () => {
+        const type = 'com.example.build.finished';
+        for (const era of ERAS) {
+            const mcp = await open({ era, token: tokens.operator });
+            const { cursor } = await mcp.call('wait_for_event', { waitMs: 0, type });
+            const waiting = mcp.call('wait_for_event', { after: cursor, type, waitMs: 30_000 });
+            const event = { type, id: `build-${era}`, data: { ok: true } };
+            assert.deepEqual(await mcp.call('append_event', event), { accepted: 1, duplicates: 0 });
+            assert.deepEqual(await mcp.call('append_event', event), { accepted: 0, duplicates: 1 });
+            const { events } = await waiting;
+            assert.deepEqual([events[0].id, events[0].source, events[0].data],
+                [event.id, 'mcp', event.data]);
+            assert.match(await mcp.fails('append_event', { ...event, type: 'agent.run.started' }),
+                /^EVENT_RESERVED/);
+            const left = mcp.stream('tools/call', { name: 'wait_for_event',
+                arguments: { type: 'com.example.never', waitMs: 30_000 } });
+            await until('it to wait', async () => /^drover_http_event_waits 1$/m.test(
+                (await server.call('GET', '/metrics')).text));
+            left.close();
+            await until('it to be gone', async () => /^drover_http_event_waits 0$/m.test(
+                (await server.call('GET', '/metrics')).text));
+        }
+    });
+
     it('kills an agent that waits in another', async () => {
         const boss = await open({ token: tokens.operator });
         const agent = await open({ token: tokens.worker });

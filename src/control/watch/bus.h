@@ -35,6 +35,7 @@ struct bus_filter {
     struct id task_id, run_id;               /* none: any */
     bool with_task; /* With both ids: events of the task without a run too. */
     enum severity min_severity;
+    int64_t after_seq; /* Only later ones. */
 };
 
 enum bus_overflow {

@@ -74,7 +74,6 @@ START_TEST(every_route_has_what_its_kind_needs)
                       "%s", route->pattern);
         ck_assert_msg((route->stream != NULL) == (route->kind == ROUTE_STREAM), "%s",
                       route->pattern);
-        ck_assert_msg((route->held != NULL) == (route->kind == ROUTE_HELD), "%s", route->pattern);
     }
 }
 END_TEST
