@@ -10,13 +10,6 @@ struct event_wait;
 struct stream;
 struct webhook_head;
 
-struct call;
-/* An answer that has to be read from the store, after the command that it is about. */
-struct call_later {
-    void (*read)(struct call *call, struct db *db); /* On a pool thread: writes the answer. */
-    void (*sent)(struct call *call);                /* On the loop, before it is sent. */
-};
-
 struct call {
     struct http_request http;
     struct api *api;
@@ -29,7 +22,6 @@ struct call {
     struct event_wait *wait;      /* event_wait.c's. */
     struct webhook_head *webhook; /* webhooks.c's. */
     struct rpc *rpc;              /* mcp/'s: the message, or of an inner call the one behind it. */
-    const struct call_later *later; /* See call_answer_later; NULL: answered. */
     struct pool_work work;
     struct loop_call done;
 };
@@ -61,9 +53,6 @@ MUST_USE enum rc call_reason(struct call *call, const char **ret_reason, struct 
 
 /* Starts a JSON answer. */
 struct jw call_answer(struct call *call, int status);
-/* For an answer handler: the answer is written by *later, which outlives the call.  false: the pool
-   is full, and the handler answers with what it has. */
-bool call_answer_later(struct call *call, const struct call_later *later);
 void call_removed(struct call *call, struct command *command); /* 204: for struct route. */
 void call_fail(struct call *call, enum rc rc, const struct err *err);
 /* What call_fail reports in addition to err. */

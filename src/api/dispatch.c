@@ -143,8 +143,6 @@ static void finish_command(struct loop_call *done)
     struct command *command = call->command;
     if (command->rc == RC_OK) {
         call->route->answer(call, command);
-        if (call->later != NULL)
-            return; /* Finished by call.c. */
     } else {        /* The committer has logged the errors that need it. */
         struct problem problem = problem_of(command->rc, &command->err);
         problem.policy = command->explained;

@@ -244,7 +244,7 @@ struct subscription *bus_subscribe(struct bus *bus, const struct subscription_op
     assert(options->capacity > 0);
     struct subscription *sub = mem_alloc(sizeof *sub);
     sub->options = *options;
-    assert(options->filter.types[BUS_PATTERNS_MAX] == NULL); /* The end of the list. */
+    assert(options->filter.types[BUS_PATTERNS_MAX] == NULL); /* The list has its end. */
     for (size_t i = 0; i < BUS_PATTERNS_MAX && options->filter.types[i] != NULL; i++) {
         sub->patterns[i] = mem_strdup(options->filter.types[i]);
         sub->options.filter.types[i] = sub->patterns[i];
