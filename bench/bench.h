@@ -60,6 +60,7 @@ void w2_run(const struct bench *bench);
 void w3_run(const struct bench *bench);
 void w4_run(const struct bench *bench);
 void w5_run(const struct bench *bench);
+void w6_run(const struct bench *bench);
 void growth_run(const struct bench *bench);
 void postgres_run(const struct bench *bench);
 #endif

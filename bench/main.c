@@ -3,7 +3,7 @@
  *
  *   bench --server PROGRAM --dir DIR --json FILE [--quick] [--repeat N] [PART...]
  *
- * PART is w1, w2, w3, w4, w5, growth or postgres; none means all.  DIR must be there and be on a
+ * PART is w1, w2, w3, w4, w5, w6, growth or postgres; none means all.  DIR must be there and be on a
  * disk; what is made in it is left to the caller (bench/run).
  */
 #include "base/clock.h"
@@ -193,13 +193,8 @@ static void raise_descriptors(void)
 static const struct part {
     const char *name;
     void (*run)(const struct bench *bench);
-} parts[] = {{"w1", w1_run},
-             {"w2", w2_run},
-             {"w3", w3_run},
-             {"w4", w4_run},
-             {"w5", w5_run},
-             {"growth", growth_run},
-             {"postgres", postgres_run}};
+} parts[] = {{"w1", w1_run}, {"w2", w2_run}, {"w3", w3_run},         {"w4", w4_run},
+             {"w5", w5_run}, {"w6", w6_run}, {"growth", growth_run}, {"postgres", postgres_run}};
 
 struct wish {
     struct bench bench;
@@ -215,7 +210,7 @@ static void want_part(struct wish *wish, const char *name)
             return;
         }
     }
-    bench_die("there is no part %s: w1, w2, w3, w4, w5, growth and postgres are", name);
+    bench_die("there is no part %s: w1, w2, w3, w4, w5, w6, growth and postgres are", name);
 }
 
 static void read_arguments(int argc, char **argv, struct wish *wish)

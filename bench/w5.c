@@ -6,9 +6,9 @@
  * itself adds: the processor time of the server, which is also the worker, without its children.
  */
 #include "base/arena.h"
-#include "base/fd.h"
 #include "base/jw.h"
 #include "bench/client.h"
+#include "bench/origin.h"
 #include "bench/report.h"
 #include "bench/server.h"
 #include <errno.h>
@@ -24,61 +24,14 @@ enum {
     RUNS_QUICK = 4,
     WARM_UP = 2,
     BODY_BYTES_MAX = 8192,
-    ANSWER_MS = 10000,
     RUN_SECONDS_MAX = 30,
     LOOK_MS = 200, /* Looking costs the server time too. */
-    GIT_MS = 30000,
 };
 
 static const char agent[] = "echo 42 >answer.txt; printf '{\"status\":\"success\"}' "
                             ">\"$DROVER_RESULT\"";
 
-/* ---- an origin ---- */
-
-static const char make_origin[] =
-    "set -e; git init -q --bare --initial-branch=main \"$1\"; "
-    "blob=$(echo 41 | git -C \"$1\" hash-object -w --stdin); "
-    "tree=$(printf '100644 blob %s\\tanswer.txt\\n' \"$blob\" | git -C \"$1\" mktree); "
-    "commit=$(git -C \"$1\" -c user.name=bench -c user.email=bench@localhost commit-tree -m one "
-    "\"$tree\"); git -C \"$1\" update-ref refs/heads/main \"$commit\"";
-
-static void origin_make(const char *path)
-{
-    const char *const argv[] = {"/bin/sh", "-c", make_origin, "sh", path, NULL};
-    struct proc_spec spec = {.argv = argv};
-    struct proc_limits limits = {.timeout_ms = GIT_MS};
-    struct proc_result result;
-    struct err err = {0};
-    bench_must(proc_run(&spec, (struct str){0}, NULL, NULL, &limits, &result, &err), &err, "git");
-    if (result.exit.code != 0)
-        bench_die("git cannot make %s", path);
-}
-
 /* ---- talking to the server ---- */
-
-static void on_answer(struct client_conn *conn, const struct client_answer *answer)
-{
-    if (answer->status < 200 || answer->status > 299)
-        bench_die("the server says %d: %.*s", answer->status, (int)answer->body.len,
-                  answer->body.at);
-    *(bool *)client_owner(conn) = true;
-}
-
-static void call(const struct server *server, const char *method, const char *path, struct str body)
-{
-    bool answered = false;
-    CLEANUP(buf_release) struct buf request;
-    buf_init(&request, 2 * BODY_BYTES_MAX);
-    struct client *client = client_new(
-        &(struct client_options){.port = server->port, .connections = 1, .answered = on_answer});
-    struct client_conn *conn = client_conn(client, 0);
-    client_set_owner(conn, &answered);
-    request_write(&request, &(struct request_head){method, path, server->token}, body);
-    client_send(conn, buf_str(&request));
-    while (!answered)
-        client_poll(client, ANSWER_MS);
-    client_free(client);
-}
 
 static void repository_add(const struct server *server, const char *origin)
 {
@@ -98,7 +51,7 @@ static void repository_add(const struct server *server, const char *origin)
     jw_end(&jw, ']');
     jw_end(&jw, '}');
     jw_end(&jw, '}');
-    call(server, "PUT", "/v1/repositories/bench", buf_str(&body));
+    server_call(server, "PUT", "/v1/repositories/bench", buf_str(&body));
 }
 
 static void runs_wait(const struct server *server, int64_t count)
@@ -116,7 +69,7 @@ static void runs_submit(const struct server *server, int64_t count)
     static const char body[] =
         "{\"repository\":\"bench\",\"description\":\"Make the answer right.\"}";
     for (int64_t i = 0; i < count; i++)
-        call(server, "POST", "/v1/tasks", STR(body));
+        server_call(server, "POST", "/v1/tasks", STR(body));
 }
 
 /* ---- the measurement ---- */

@@ -24,6 +24,7 @@
 struct mcp;
 struct metrics;
 struct spool;
+struct event_waits;
 struct sse;
 struct throttle;
 
@@ -41,6 +42,7 @@ struct api {
     struct mcp *mcp;
     atomic_int_fast64_t mcp_messages, mcp_streams; /* In progress. */
     struct site_names site;       /* Names of this server, for routes that refuse foreign ones. */
+    struct event_waits *waits;
     struct loop_call tokens_lost; /* Posted when tokens were revoked or expired. */
     atomic_bool tokens_lost_posted;
     struct throttle *throttle;

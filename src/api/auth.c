@@ -322,7 +322,7 @@ enum rc auth_route(const struct identity *identity, const struct route *route, s
             return RC_OK;
         return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
                        "an agent's token is good for reading about its own run, for its "
-                       "questions and its sub-tasks only");
+                       "questions, events and sub-tasks only");
     }
     char needed[128];
     return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",

@@ -5,7 +5,6 @@
 #include "base/fields.h"
 #include "base/log.h"
 #include <assert.h>
-#include <stddef.h>
 
 enum { REASON_BYTES_MAX = 1000, FAULTS_BYTES_MAX = 256 * 1024 };
 
@@ -106,31 +105,6 @@ struct jw call_answer(struct call *call, int status)
     call->http.answer.status = status;
     call->http.answer.content_type = "application/json";
     return jw_to(&call->http.answer.body);
-}
-
-static void finish_later(struct loop_call *done)
-{
-    struct call *call = (struct call *)((char *)done - offsetof(struct call, done));
-    call->later->sent(call);
-    http_finish(&call->http);
-}
-
-static void read_later(struct pool_work *work, struct db *db)
-{
-    struct call *call = (struct call *)((char *)work - offsetof(struct call, work));
-    call->later->read(call, db);
-    call->done.run = finish_later;
-    loop_post(call->api->loop, &call->done);
-}
-
-bool call_answer_later(struct call *call, const struct call_later *later)
-{
-    call->work = (struct pool_work){.run = read_later, .class = POOL_QUICK};
-    call->later = later;
-    if (pool_post(call->api->pool, &call->work) == RC_OK)
-        return true;
-    call->later = NULL;
-    return false;
 }
 
 void call_removed(struct call *call, struct command *command)

@@ -6,15 +6,9 @@
 #include "api/api.h"
 
 struct rpc;
+struct event_wait;
 struct stream;
 struct webhook_head;
-
-struct call;
-/* An answer that has to be read from the store, after the command that it is about. */
-struct call_later {
-    void (*read)(struct call *call, struct db *db); /* On a pool thread: writes the answer. */
-    void (*sent)(struct call *call);                /* On the loop, before it is sent. */
-};
 
 struct call {
     struct http_request http;
@@ -25,9 +19,9 @@ struct call {
     struct command *command;      /* See call_own. */
     struct str errors;            /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;        /* sse.c's. */
+    struct event_wait *wait;      /* event_wait.c's. */
     struct webhook_head *webhook; /* webhooks.c's. */
     struct rpc *rpc;              /* mcp/'s: the message, or of an inner call the one behind it. */
-    const struct call_later *later; /* See call_answer_later; NULL: answered. */
     struct pool_work work;
     struct loop_call done;
 };
@@ -59,9 +53,6 @@ MUST_USE enum rc call_reason(struct call *call, const char **ret_reason, struct 
 
 /* Starts a JSON answer. */
 struct jw call_answer(struct call *call, int status);
-/* For an answer handler: the answer is written by *later, which outlives the call.  false: the pool
-   is full, and the handler answers with what it has. */
-bool call_answer_later(struct call *call, const struct call_later *later);
 void call_removed(struct call *call, struct command *command); /* 204: for struct route. */
 void call_fail(struct call *call, enum rc rc, const struct err *err);
 /* What call_fail reports in addition to err. */

@@ -5,9 +5,6 @@
  * job protocol (jobs.c).  What is added: it is found by agent, persona, repository and label, its
  * answer has the texts of the prompt and of what went wrong before, and a patch may come with its
  * completion.
- *
- * The texts are read on a pool thread after the commit.  When they cannot be, the claim is answered
- * without them: their hashes are in it.
  */
 #include "api/artifact_gate.h"
 #include "api/leasing.h"
@@ -21,7 +18,6 @@
 #include <string.h>
 
 enum {
-    TEXT_BYTES_MAX = 256 * 1024, /* Of one text in the answer. */
     NAME_BYTES_MAX = 200,
     SUMMARY_BYTES_MAX = 4000,
     MODEL_BYTES_MAX = 200,
@@ -143,38 +139,16 @@ static const char *const claim_members[] = {
     "maxBudgetUsd",  "maxTokens",    "timeoutMs", "idleMs",        "runDeadline", "messages",
     "messageSeq",    "answers",
 };
-/* A text of the answer, and the member of the payload that names its content. */
-static const struct {
-    const char *member, *sha256;
-} claim_texts[] = {
-    {"prompt", "promptSha256"},
-    {"plan", "planSha256"},
-    {"feedback", "feedbackSha256"},
-    {"patch", "patchSha256"},
-};
-
-/* NULL: it is not a text that fits. */
-static const char *read_text(struct call *call, struct db *db, const char *sha256)
+static void write_texts(struct jw *jw, const struct cmd_claim *cmd, const struct js *payload)
 {
-    struct artifact_source source = {call->api->store, db};
-    CLEANUP(buf_release) struct buf text;
-    struct err err = {0};
-    int64_t bytes = 0;
-    buf_init(&text, TEXT_BYTES_MAX);
-    if (sha256 == NULL || artifact_stat(&source, sha256, &bytes, &err) != RC_OK ||
-        bytes > TEXT_BYTES_MAX || artifact_read(&source, sha256, &text, &err) != RC_OK ||
-        text.overflow || memchr(buf_text(&text), '\0', text.len) != NULL)
-        return NULL;
-    return arena_strndup(&call->http.arena, text.data, text.len);
-}
-
-/* db NULL: without the texts. */
-static void write_texts(struct call *call, struct jw *jw, const struct js *payload, struct db *db)
-{
-    for (size_t i = 0; i < COUNT_OF(claim_texts); i++) {
-        const char *sha256 = js_get_str(payload, claim_texts[i].sha256, NULL);
-        jw_kstr(jw, claim_texts[i].member, db != NULL ? read_text(call, db, sha256) : NULL);
-        jw_kstr(jw, claim_texts[i].sha256, sha256);
+    static const char *const members[] = {[CLAIM_PROMPT] = "prompt",
+                                          [CLAIM_PLAN] = "plan",
+                                          [CLAIM_FEEDBACK] = "feedback",
+                                          [CLAIM_PATCH] = "patch"};
+    for (int i = 0; i < CLAIM_TEXT_COUNT; i++) {
+        const char *sha256 = claim_text_sha256((enum claim_text)i);
+        jw_kstr(jw, members[i], cmd->texts[i]);
+        jw_kstr(jw, sha256, js_get_str(payload, sha256, NULL));
     }
 }
 
@@ -206,10 +180,9 @@ static void write_hand_in(struct call *call, struct jw *jw, const struct job_row
     jw_end(jw, '}');
 }
 
-static void write_claim(struct call *call, struct db *db)
+static void write_claim(struct call *call, const struct cmd_claim *cmd)
 {
     CLEANUP(js_freep) struct js *payload = NULL;
-    const struct cmd_claim *cmd = (const struct cmd_claim *)call->command;
     const struct job_row *job = &cmd->lease.jobs[0];
     struct err err = {0};
     enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, &err);
@@ -229,20 +202,11 @@ static void write_claim(struct call *call, struct db *db)
         jw_key(&jw, claim_members[i]);
         js_write(&jw, js_get(payload, claim_members[i]));
     }
-    write_texts(call, &jw, payload, db);
+    write_texts(&jw, cmd, payload);
     write_hand_in(call, &jw, job, payload);
     jw_end(&jw, '}');
     jw_end(&jw, '}');
 }
-
-/* A client that left while its texts were read gives its work back. */
-static void claim_sent(struct call *call)
-{
-    if (http_gone(&call->http))
-        leasing_give_back(call, &((const struct cmd_claim *)call->command)->lease);
-}
-
-static const struct call_later claim_later = {write_claim, claim_sent};
 
 void api_claim_answer(struct call *call, struct command *command)
 {
@@ -256,8 +220,8 @@ void api_claim_answer(struct call *call, struct command *command)
     }
     if (http_gone(&call->http))
         leasing_give_back(call, &cmd->lease);
-    else if (!call_answer_later(call, &claim_later))
-        write_claim(call, NULL);
+    else
+        write_claim(call, cmd);
 }
 
 /* ---- heartbeat ---- */

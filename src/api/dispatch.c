@@ -143,8 +143,6 @@ static void finish_command(struct loop_call *done)
     struct command *command = call->command;
     if (command->rc == RC_OK) {
         call->route->answer(call, command);
-        if (call->later != NULL)
-            return; /* Finished by call.c. */
     } else {        /* The committer has logged the errors that need it. */
         struct problem problem = problem_of(command->rc, &command->err);
         problem.policy = command->explained;
@@ -202,9 +200,25 @@ static bool body_type_fits(struct call *call)
         return true;
     if (body == BODY_SIGNED)
         return type_is(type, "application/x-www-form-urlencoded");
+    if (body == BODY_EVENT)
+        return type_is(type, "application/cloudevents+json");
     return body == BODY_CONFIG &&
            (type_is(type, "application/yaml") || type_is(type, "application/x-yaml") ||
             type_is(type, "text/yaml"));
+}
+
+static const char *types_text(enum route_body body)
+{
+    switch (body) {
+    case BODY_CONFIG:
+        return "send application/json or application/yaml";
+    case BODY_SIGNED:
+        return "send application/json or application/x-www-form-urlencoded";
+    case BODY_EVENT:
+        return "send application/cloudevents+json or application/json: one event, as one object";
+    default:
+        return "send application/json";
+    }
 }
 
 static bool decode_vars(struct call *call, const struct route_match *match)
@@ -365,10 +379,8 @@ static void start(struct call *call)
         rc = start_command(call, &err);
         break;
     case ROUTE_STREAM:
+    case ROUTE_WAIT:
         rc = call->route->stream(call, &err);
-        break;
-    case ROUTE_HELD:
-        rc = call->route->held(call, &err);
         break;
     }
     if (rc == RC_OK)
@@ -384,12 +396,7 @@ void dispatch_handle(void *ctx, struct http_request *request)
     bool good = find_route(call) && let_site(call) && let_in(call) && let_pass(call) &&
                 let_hold(call);
     if (good && !body_type_fits(call)) {
-        call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE",
-                         call->route->body == BODY_CONFIG
-                             ? "send application/json or application/yaml"
-                         : call->route->body == BODY_SIGNED
-                             ? "send application/json or application/x-www-form-urlencoded"
-                             : "send application/json");
+        call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE", types_text(call->route->body));
         good = false;
     }
     if (good)
@@ -402,7 +409,7 @@ void dispatch_inner(struct call *inner)
 {
     struct err err = {0};
     assert(inner->http.outer != NULL);
-    assert(inner->route->kind != ROUTE_STREAM && inner->route->kind != ROUTE_HELD);
+    assert(inner->route->kind != ROUTE_STREAM);
     enum rc rc = auth_route(&inner->who, inner->route, &err);
     if (rc != RC_OK)
         call_fail(inner, rc, &err);

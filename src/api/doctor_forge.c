@@ -8,7 +8,7 @@
 #include "api/call.h"
 #include "api/repo_access.h"
 #include "base/clock.h"
-#include "forge/forge.h"
+#include "forge/forges.h"
 #include "store/pull_requests.h"
 #include "store/workspaces.h"
 #include <inttypes.h>
@@ -82,8 +82,8 @@ static enum rc ask_forge(struct examination *examination, const struct repositor
         known[i] = known_of(&rows[i], clock_now_us(&clock));
     struct forge_examined examined = {0};
     examination->check.looked_at += (int64_t)count;
-    rc = forge->examine(&repo_access.forge, repo_access.config->url, known, count, arena, &examined,
-                        err);
+    rc = forge->examine(forge, &repo_access.forge, repo_access.config->url, known, count, arena,
+                        &examined, err);
     if (rc == RC_OK)
         take_findings(examination, repository, rows, count, &examined);
     return rc;

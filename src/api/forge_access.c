@@ -10,6 +10,7 @@
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/fields.h"
+#include "base/hash.h"
 #include "control/pr/quota.h"
 #include "control/queue/queues.h"
 #include "control/queue/token_scope.h"
@@ -68,6 +69,7 @@ static enum rc read_calls(const struct js *object, struct cmd_quota *cmd, struct
 struct wish {
     struct cmd_quota *cmd; /* Also its lease and its access. */
     bool token;
+    const char *refused; /* The hash of a token that the forge has refused; or NULL. */
     bool calls;
 };
 
@@ -87,6 +89,10 @@ static enum rc read_wish(const struct js *tree, struct wish *wish, struct err *e
     fields_int(&fields, "epoch", FIELD_REQUIRED, &(struct field_range){0, EPOCH_MAX}, &ref->epoch);
     fields_choice(&fields, "access", FIELD_OPTIONAL, names, &access);
     fields_bool(&fields, "token", FIELD_OPTIONAL, &wish->token);
+    fields_string(&fields, "refused", FIELD_OPTIONAL, &(struct field_text){.max = 64},
+                  &wish->refused);
+    if (wish->refused != NULL && !sha256_text_valid(wish->refused))
+        fields_fail(&fields, "refused", "refused must be the SHA-256 of a token, in hex");
     fields_object(&fields, "calls", FIELD_OPTIONAL, &calls);
     wish->cmd->access = (enum forge_access)access;
     wish->calls = calls != NULL;
@@ -168,6 +174,8 @@ enum rc api_job_forge_access(struct call *call, struct db *db, struct err *err)
         rc = check_lease(call, db, cmd, &job, err);
     if (rc == RC_OK && wish.calls)
         rc = call_commit(call, err);
+    if (rc == RC_OK && wish.refused != NULL)
+        token_source_refused(wish.refused);
     if (rc == RC_OK && wish.token)
         rc = make_token(call, cmd->access, &job, &token, err);
     if (rc == RC_OK)

@@ -1,5 +1,7 @@
 #include "api/forge_gate.h"
+#include "base/hash.h"
 #include "control/pr/quota.h"
+#include <string.h>
 
 enum { BLOCK = 5, WAIT_MS_MAX = 3600 * 1000 };
 
@@ -78,6 +80,25 @@ static void gate_told(void *ctx, const struct forge_limit_seen *seen)
     place->has_seen = true;
 }
 
+/* Once: a token that was made a moment ago is refused for another reason. */
+static enum rc renew(void *ctx, const char *refused, const char **ret_credential)
+{
+    struct server_forge *forge = ctx;
+    char sha256[SHA256_TEXT_BYTES];
+    if (!text_same(refused, forge->token.text))
+        return RC_UNAUTHORIZED;
+    if (forge->renewed.text[0] == '\0') {
+        sha256_hex(refused, strlen(refused), sha256);
+        token_source_refused(sha256);
+        enum rc rc = token_source_get(forge->config, forge->access, forge->how, &forge->renewed,
+                                      NULL);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_credential = forge->renewed.text;
+    return text_same(refused, forge->renewed.text) ? RC_UNAUTHORIZED : RC_OK;
+}
+
 enum rc server_forge_open(struct server_forge *forge, struct api *api,
                           const struct server_forge_wish *wish, struct arena *arena,
                           struct forge_call *call, struct err *err)
@@ -93,6 +114,11 @@ enum rc server_forge_open(struct server_forge *forge, struct api *api,
     if (rc != RC_OK)
         return rc;
     call->git.credential = forge->token.text[0] != '\0' ? forge->token.text : NULL;
+    forge->config = wish->config;
+    forge->access = wish->access;
+    forge->how = &call->git;
+    forge->renewal = (struct git_renewal){.renew = renew, .ctx = forge};
+    call->git.renewal = &forge->renewal;
     forge->gate = (struct forge_gate){.ask = gate_ask, .told = gate_told, .ctx = forge};
     call->gate = &forge->gate;
     return RC_OK;
@@ -107,4 +133,5 @@ void server_forge_close(struct server_forge *forge)
     }
     forge->count = 0;
     forge_token_wipe(&forge->token);
+    forge_token_wipe(&forge->renewed);
 }

@@ -8,6 +8,7 @@
 #define API_FORGE_GATE_H
 #include "api/api.h"
 #include "core/config/repo_config.h"
+#include "forge/git/git.h"
 #include "forge/token_source.h"
 
 enum { FORGE_GATE_PLACES = 4 };
@@ -26,7 +27,11 @@ struct server_forge {
     const char *credential, *repository;
     struct forge_gate_place places[FORGE_GATE_PLACES];
     size_t count;
-    struct forge_token token;
+    const struct repo_config *config;
+    enum forge_access access;
+    struct forge_token token, renewed; /* The second in place of the first, once that is refused. */
+    struct git_renewal renewal;
+    const struct git *how;
 };
 
 /* Fills credential, API and gate of the call, whose git has its home and its times already.  The

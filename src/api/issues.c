@@ -11,7 +11,7 @@
 #include "base/fields.h"
 #include "base/log.h"
 #include "core/event_types.h"
-#include "forge/issues.h"
+#include "forge/forges.h"
 
 enum { REPOSITORY_NAME_MAX = 200 };
 
@@ -92,7 +92,7 @@ enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->get(&repo_access.forge, repo_access.config->url, number, &call->http.arena,
+        rc = ops->get(ops, &repo_access.forge, repo_access.config->url, number, &call->http.arena,
                       &issue, err);
     if (rc == RC_OK)
         answer_issue(call, 200, &repo_access, &issue);
@@ -126,8 +126,8 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->list(&repo_access.forge, repo_access.config->url, &filter, list.arena, &issues,
-                       &list.count, err);
+        rc = ops->list(ops, &repo_access.forge, repo_access.config->url, &filter, list.arena,
+                       &issues, &list.count, err);
     for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
         write_issue(&list.jw, repo_access.repository.name, &issues[i]);
         jw_end(&list.jw, '}');
@@ -196,8 +196,8 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
         return rc;
     if (labels != NULL)
         words.labels = str_of(js_text(labels, &call->http.arena));
-    rc = ops->open(&repo_access.forge, repo_access.config->url, &words, &call->http.arena, &issue,
-                   err);
+    rc = ops->open(ops, &repo_access.forge, repo_access.config->url, &words, &call->http.arena,
+                   &issue, err);
     if (rc != RC_OK)
         return rc;
     post_event(call, &repo_access, &issue, EV_ISSUE_CREATED);
@@ -238,7 +238,7 @@ static enum rc say(struct call *call, struct db *db, struct saying *saying, stru
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->change(&repo_access.forge, repo_access.config->url, number, &saying->words,
+        rc = ops->change(ops, &repo_access.forge, repo_access.config->url, number, &saying->words,
                          &call->http.arena, &issue, err);
     if (rc != RC_OK)
         return rc;
@@ -305,13 +305,13 @@ static enum rc set_labels(struct call *call, struct repo_access *repo_access,
     const char *url = repo_access->config->url;
     struct forge_call *forge = &repo_access->forge;
     struct issue_words words = words_of(call);
-    enum rc rc = ops->get(forge, url, issue->number, &call->http.arena, issue, err);
+    enum rc rc = ops->get(ops, forge, url, issue->number, &call->http.arena, issue, err);
     if (rc != RC_OK)
         return rc;
     words.body = NULL;
     words.labels = new_labels(issue->labels, js_get(tree, "add"), js_get(tree, "remove"),
                               &call->http.arena);
-    return ops->change(forge, url, issue->number, &words, &call->http.arena, issue, err);
+    return ops->change(ops, forge, url, issue->number, &words, &call->http.arena, issue, err);
 }
 
 enum rc api_issue_label(struct call *call, struct db *db, struct err *err)

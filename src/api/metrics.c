@@ -10,6 +10,7 @@
  */
 #include "api/metrics.h"
 #include "api/api.h"
+#include "api/event_wait.h"
 #include "api/routes.h"
 #include "api/sse.h"
 #include "base/clock.h"
@@ -148,6 +149,8 @@ static void write_http(struct api *api, struct buf *to)
            atomic_load(&api->mcp_messages));
     single(to, "drover_mcp_streams", "gauge", "Open streams of MCP notifications.",
            atomic_load(&api->mcp_streams));
+    single(to, "drover_http_event_waits", "gauge", "Calls that wait for an event.",
+           event_waits_count(api->waits));
 }
 
 static void write_slots(struct api *api, struct buf *to)

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/config/repo_document.h"
+#include "forge/forges.h"
 #include "store/repositories.h"
 #include "store/workspaces.h"
 
@@ -36,7 +37,7 @@ static enum rc survey_one(struct api *api, const struct repository_row *row, str
     rc = git_home_make(call.git.home, err);
     if (rc == RC_OK)
         rc = server_forge_open(&server_forge, api, &wish, arena, &call, err);
-    return rc == RC_OK ? forge->survey(&call, config->url, arena, ret_traces, err) : rc;
+    return rc == RC_OK ? forge->survey(forge, &call, config->url, arena, ret_traces, err) : rc;
 }
 
 static enum rc examine_one(struct api *api, struct db *db, const struct repository_row *row,

@@ -9,7 +9,7 @@
 #include "api/call.h"
 #include "api/forge_gate.h"
 #include "core/config/repo_config.h"
-#include "forge/forge_call.h"
+#include "forge/port/call.h"
 #include "store/repositories.h"
 
 /* Must stay where it is once it is open. */

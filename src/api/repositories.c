@@ -11,8 +11,8 @@
 #include "control/run/quarantine.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
-#include "forge/checked_out.h"
-#include "forge/origin_access.h"
+#include "forge/git/checked_out.h"
+#include "forge/git/origin_access.h"
 #include "store/syncs.h"
 #include "store/workspaces.h"
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "control/admit/decide.h"
-#include "forge/forge.h"
+#include "forge/forges.h"
 #include "store/patches.h"
 #include "store/runs.h"
 #include "store/shepherds.h"

@@ -2,6 +2,7 @@
  * routes.c - the table of routes: method and path, the roles that may use it, and the handler.
  */
 #include "api/routes.h"
+#include "api/event_wait.h"
 #include "api/sse.h"
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
@@ -11,6 +12,7 @@
     .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = (writer)
 #define REMOVAL(handler) .kind = ROUTE_COMMAND, .build = (handler), .answer = call_removed
 #define STREAM(handler)  .kind = ROUTE_STREAM, .stream = (handler)
+#define WAIT(handler)    .kind = ROUTE_WAIT, .stream = (handler)
 /* The roles that may use it, beside the admin. */
 #define ADMIN        0
 #define VIEW         (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
@@ -53,6 +55,10 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/events/types", .kind = ROUTE_INSTANT, .instant = api_event_types},
     {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},
+    {HTTP_GET, VIEW, "/v1/events/next", WAIT(api_event_next), .agent = AGENT_CHECKED},
+    {HTTP_POST, WORK, "/v1/events", .kind = ROUTE_COMMAND, .body = BODY_EVENT,
+     .build = api_event_append, .answer = api_event_append_answer, .metered = true, .wide = true,
+     .agent = AGENT_CHECKED},
     {HTTP_GET, WORK_OR_VIEW, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},
     {HTTP_PUT, WORK, "/v1/artifacts/{sha256}", QUERY(api_artifact_put), .body = BODY_BYTES,
      .slow = true},
@@ -178,11 +184,11 @@ static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/schedules/{name}/run", COMMAND(api_schedule_run)},
     {HTTP_GET, VIEW, "/v1/workers", QUERY(api_worker_list)},
     {HTTP_POST, WORK, "/v1/workers", COMMAND(api_worker_announce), .wide = true},
-    {HTTP_POST, WORK_OR_VIEW, "/mcp", .kind = ROUTE_HELD, .body = BODY_JSON, .held = api_mcp_post,
-     .agent = AGENT_CHECKED, .own_site = true},
+    {HTTP_POST, WORK_OR_VIEW, "/mcp", WAIT(api_mcp_post), .body = BODY_JSON, .agent = AGENT_CHECKED,
+     .own_site = true},
     {HTTP_GET, WORK_OR_VIEW, "/mcp", STREAM(api_mcp_get), .agent = AGENT_CHECKED, .own_site = true},
-    {HTTP_DELETE, WORK_OR_VIEW, "/mcp", .kind = ROUTE_HELD, .held = api_mcp_delete,
-     .agent = AGENT_CHECKED, .own_site = true},
+    {HTTP_DELETE, WORK_OR_VIEW, "/mcp", WAIT(api_mcp_delete), .agent = AGENT_CHECKED,
+     .own_site = true},
     {HTTP_GET, ADMIN, "/v1/tokens", QUERY(api_token_list)},
     {HTTP_POST, ADMIN, "/v1/tokens", QUERY(api_token_create), .body = BODY_JSON},
     {HTTP_DELETE, ADMIN, "/v1/tokens/{id}", QUERY(api_token_revoke)},

@@ -40,6 +40,9 @@ API_QUERY(api_run_artifacts);
 API_QUERY(api_event_list);
 void api_event_types(struct call *call);
 
+/* events.c */
+API_COMMAND(api_event_append);
+
 /* snapshots.c */
 API_QUERY(api_run_snapshots);
 

@@ -8,7 +8,7 @@
 #include "core/run/timeline.h"
 #include "store/events.h"
 
-enum { REPOSITORY_NAME_MAX = 200, EVENT_TYPE_MAX = 100, TIMELINE_EVENTS_MAX = 20000 };
+enum { REPOSITORY_NAME_MAX = 200, TIMELINE_EVENTS_MAX = 20000 };
 
 /* ---- Runs ---- */
 

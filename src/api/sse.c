@@ -31,7 +31,6 @@ enum {
     EVENT_BYTES_MAX = 4 * 1024 * 1024,
     TICK_MS = 1000,
     PING_TICKS = 15,
-    EVENT_TYPE_MAX = 100,
     SEVERITY_MAX = 16
 };
 

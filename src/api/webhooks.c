@@ -11,8 +11,8 @@
 #include "api/routes.h"
 #include "base/js_peek.h"
 #include "control/pr/receive.h"
-#include "forge/deliveries.h"
-#include "forge/forge.h"
+#include "forge/forges.h"
+#include "forge/port/deliveries.h"
 #include "store/syncs.h"
 #include <stdlib.h>
 #include <string.h>

@@ -229,7 +229,7 @@ static int run_remove(struct cli *cli)
 
 static const char *const state_names[] = {"registered", "starting", "active", "late", "restarting",
                                           "stopped",    "failed",   "killed", NULL};
-/* clang-format off: it would make lines that are too long. */
+/* clang-format off */
 #define ABOUT_OPTIONS \
     {"persona", "NAME", "what it is for: planner, implementer, reviewer, tester, ...", ARG_TEXT, \
      0, 0, NULL}, \

@@ -1,11 +1,12 @@
 /*
- * events.c - the event log: past events, and with --follow new ones.
+ * events.c - the event log: past events, with --follow new ones; and one of the caller's own.
  */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/ids.h"
+#include "cli/input.h"
 #include "cli/show.h"
 #include "cli/span.h"
 #include "cli/watch.h"
@@ -16,7 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES_MAX = 2048, LINE_BYTES_MAX = 16 * 1024, RECENT_HOURS = 1 };
+enum {
+    PATH_BYTES_MAX = 2048,
+    LINE_BYTES_MAX = 16 * 1024,
+    RECENT_HOURS = 1,
+    APPEND_BYTES_MAX = 256 * 1024, /* The server says how much it takes. */
+};
 
 /* ---- one event ---- */
 
@@ -172,10 +178,92 @@ static const struct arg_option events_options[] = {
     {0},
 };
 
+/* ---- event append ---- */
+
+#define SOURCE_DEFAULT "drover-cli"
+
+static enum rc write_owner(struct cli *cli, struct jw *jw, struct err *err)
+{
+    struct id id;
+    enum rc rc = RC_OK;
+    if (args_has(&cli->args, "run")) {
+        rc = cli_resolve_run(cli, args_text(&cli->args, "run", ""), &id, err);
+        if (rc == RC_OK)
+            jw_kstr(jw, "runid", id.text);
+    } else if (args_has(&cli->args, "task")) {
+        rc = cli_resolve_task(cli, args_text(&cli->args, "task", ""), &id, err);
+        if (rc == RC_OK)
+            jw_kstr(jw, "taskid", id.text);
+    }
+    return rc;
+}
+
+static enum rc write_event(struct cli *cli, struct buf *body, struct err *err)
+{
+    struct jw jw = jw_to(body);
+    struct str data = {0};
+    struct random random = random_from_os();
+    const struct id fresh = id_new(cli->term.now_us, &random);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "specversion", "1.0");
+    jw_kstr(&jw, "id", args_text(&cli->args, "id", fresh.text));
+    jw_kstr(&jw, "source", args_text(&cli->args, "source", SOURCE_DEFAULT));
+    jw_kstr(&jw, "type", args_text(&cli->args, "type", ""));
+    enum rc rc = write_owner(cli, &jw, err);
+    if (rc == RC_OK && args_word(&cli->args, 0) != NULL)
+        rc = cli_payload_text(args_word(&cli->args, 0), &cli->arena, &data, err);
+    if (rc == RC_OK && data.len > 0)
+        jw_kraw(&jw, "data", data);
+    jw_end(&jw, '}');
+    if (rc == RC_OK && body->overflow)
+        rc = err_set(err, RC_TOO_LARGE, "TOO_LARGE", "data is larger than %d bytes",
+                     APPEND_BYTES_MAX);
+    return rc;
+}
+
+static int run_append(struct cli *cli)
+{
+    struct err err = {0};
+    CLEANUP(buf_release) struct buf body;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    buf_init(&body, APPEND_BYTES_MAX);
+    if (!args_has(&cli->args, "type"))
+        return cli_usage(cli, "give the event a --type, such as com.example.build.finished");
+    if (args_has(&cli->args, "run") && args_has(&cli->args, "task"))
+        return cli_usage(cli, "--run and --task do not go together");
+    enum rc rc = write_event(cli, &body, &err);
+    const struct http_call call = {.method = "POST", .path = "/v1/events", .body = buf_str(&body)};
+    if (rc == RC_OK)
+        rc = cli_call(cli, &call, &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json)
+        cli_print_json(&answer);
+    else
+        (void)puts(js_get_int(answer.tree, "duplicates", 0) > 0
+                       ? "The log has an event of this source and id already: nothing was written."
+                       : "The event is in the log.");
+    return CLI_DONE;
+}
+
+static const struct arg_option append_options[] = {
+    {"type", "TYPE", "what happened: com.example.build.finished", ARG_TEXT, 0, 0, NULL},
+    {"source", "URI", "where it happened (default " SOURCE_DEFAULT ")", ARG_TEXT, 0, 0, NULL},
+    {"id", "ID", "its name at the source; a second one of the same is left out (default a new one)",
+     ARG_TEXT, 0, 0, NULL},
+    {"run", "RUN", "an event of this run", ARG_TEXT, 0, 0, NULL},
+    {"task", "ID", "an event of this task", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+
 const struct cli_command cli_events_commands[] = {
     {"events", "show the event log",
      "[--follow] [--type PATTERN] [--run RUN] [--task ID] [--since TIME] [--limit N] [--json]",
      events_options, "drover events --type 'agent.pr.*' --since 7d", "drover runs", 0, 0,
      CLI_REMOTE | CLI_JSON, run_events},
+    {"event append", "put an event of your own into the log; its data is JSON, @FILE or -",
+     "--type TYPE [--source URI] [--id ID] [--task ID | --run RUN] [JSON | @FILE | -] [--json]",
+     append_options, "drover event append --type com.example.deployed '{\"version\": \"1.4\"}'",
+     "drover events", 0, 1, CLI_REMOTE | CLI_JSON, run_append},
     {0},
 };

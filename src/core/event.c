@@ -2,6 +2,7 @@
  * event.c - the catalogue of facts and their CloudEvents 1.0 form.
  */
 #include "core/event.h"
+#include "base/js.h"
 #include "core/event_types.h"
 #include <assert.h>
 #include <stdio.h>
@@ -166,20 +167,57 @@ static const char *const severity_names[] = {
     [SEVERITY_ERROR] = "error",
 };
 
-void event_write(struct jw *jw, const struct event *event)
+static void write_own(struct jw *jw, const struct event *event)
 {
-    assert(!text_empty(event->type));
     char urn[DATASCHEMA_BYTES];
-    jw_begin(jw, '{');
-    jw_kstr(jw, "specversion", "1.0");
-    jw_kstr(jw, "id", event->id.text);
-    jw_kstr(jw, "source", "drover");
-    jw_kstr(jw, "type", event->type);
-    jw_optstr(jw, "subject", event->subject);
     jw_ktime(jw, "time", event->time_us);
     jw_kstr(jw, "datacontenttype", "application/json");
     snprintf(urn, sizeof urn, "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
     jw_kstr(jw, "dataschema", urn);
+}
+
+static void write_attribute(struct jw *jw, const char *name, const struct js *value)
+{
+    if (js_type(value) == JS_BOOL)
+        jw_kbool(jw, name, js_bool(value, false));
+    else if (js_type(value) == JS_INT)
+        jw_kint(jw, name, js_int(value, 0));
+    else
+        jw_kstr(jw, name, js_str(value, ""));
+}
+
+/* As it was appended; with a time of its own, the time when it was stored is recordedtime. */
+static void write_given(struct jw *jw, const struct event *event)
+{
+    CLEANUP(js_freep) struct js *attributes = NULL;
+    const struct js *value;
+    const char *name;
+    if (event->attributes.len > 0 &&
+        js_parse(event->attributes.at, event->attributes.len, &attributes, NULL) != RC_OK)
+        attributes = NULL; /* It was written by us. */
+    jw_ktime(jw, js_get(attributes, "time") != NULL ? "recordedtime" : "time", event->time_us);
+    for (size_t it = 0; js_next(attributes, &it, &name, &value);)
+        write_attribute(jw, name, value);
+}
+
+static bool has_data(const struct event *event)
+{
+    return event->source == NULL || !str_is(event->data, "null");
+}
+
+void event_write(struct jw *jw, const struct event *event)
+{
+    assert(!text_empty(event->type));
+    jw_begin(jw, '{');
+    jw_kstr(jw, "specversion", "1.0");
+    jw_kstr(jw, "id", event->source != NULL ? event->source_id : event->id.text);
+    jw_kstr(jw, "source", event->source != NULL ? event->source : "drover");
+    jw_kstr(jw, "type", event->type);
+    jw_optstr(jw, "subject", event->subject);
+    if (event->source != NULL)
+        write_given(jw, event);
+    else
+        write_own(jw, event);
     jw_optstr(jw, "traceparent", event->traceparent);
     jw_optstr(jw, "workspaceid", event->workspace_id.text);
     jw_optstr(jw, "taskid", event->task_id.text);
@@ -191,10 +229,12 @@ void event_write(struct jw *jw, const struct event *event)
     jw_optstr(jw, "actorid", event->actor.id);
     if (event->run_seq > 0)
         jw_kint(jw, "sequence", event->run_seq);
-    jw_kint(jw, "eventversion", event->version);
+    if (event->source == NULL)
+        jw_kint(jw, "eventversion", event->version);
     if (event->seq > 0)
         jw_kint(jw, "logseq", event->seq);
-    jw_kraw(jw, "data", event->data.len > 0 ? event->data : STR("{}"));
+    if (has_data(event))
+        jw_kraw(jw, "data", event->data.len > 0 ? event->data : STR("{}"));
     jw_end(jw, '}');
 }
 

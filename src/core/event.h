@@ -14,6 +14,8 @@ struct actor {
     const char *id;   /* "admin", worker name, run id, "drover" */
 };
 
+enum { EVENT_TYPE_MAX = 200 }; /* Of a type, and of a pattern of types. */
+
 /* Also stored: a new member means a column in store/events.c and a migration. */
 struct event {
     int64_t seq; /* Place in the log; 0 until stored. */
@@ -27,7 +29,10 @@ struct event {
     struct id correlation_id, causation_id;
     struct actor actor;
     const char *traceparent; /* or NULL */
-    struct str data;         /* A JSON object, as bytes. */
+    struct str data;         /* A JSON object, as bytes; of an appended one any JSON. */
+    /* Of one that a client has appended (core/cloud_event.h); NULL, empty: drover's own. */
+    const char *source, *source_id;
+    struct str attributes; /* A JSON object: its time, data's type and schema, extensions. */
 };
 
 enum severity { SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };

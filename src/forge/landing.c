@@ -1,10 +1,10 @@
 #include "forge/landing.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "forge/checked_out.h"
-#include "forge/origin.h"
-#include "forge/origin_access.h"
-#include "forge/standing.h"
+#include "forge/git/checked_out.h"
+#include "forge/git/origin.h"
+#include "forge/git/origin_access.h"
+#include "forge/local/standing.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -48,16 +48,7 @@ static enum rc make_commit(const struct git *git, const struct landing *landing,
                            const struct landing_car *last, const char *message, struct arena *arena,
                            const char **ret_commit, struct err *err)
 {
-    int64_t seconds = last->time_us / US_PER_SECOND;
-    const char *env[] = {
-        "GIT_AUTHOR_NAME=drover",
-        "GIT_AUTHOR_EMAIL=drover@localhost",
-        "GIT_COMMITTER_NAME=drover",
-        "GIT_COMMITTER_EMAIL=drover@localhost",
-        arena_printf(arena, "GIT_AUTHOR_DATE=@%" PRId64 " +0000", seconds),
-        arena_printf(arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
-        NULL,
-    };
+    const char *const *env = git_author_env(last->time_us, arena);
     const char **args = arena_array(arena, 2 * parent_count + 5, sizeof *args);
     size_t at = 0;
     args[at++] = "commit-tree";

@@ -8,11 +8,11 @@
  * repository, so that a position that one worker has verified is landed by another.
  *
  * The push names the commit that the target has to be at, and moves the fence of every run whose
- * pull request lands (fence.h), all or nothing.
+ * pull request lands (git/fence.h), all or nothing.
  */
 #ifndef FORGE_LANDING_H
 #define FORGE_LANDING_H
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 
 enum { LANDING_CARS_MAX = 50 };
 

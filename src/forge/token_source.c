@@ -1,6 +1,6 @@
 #include "forge/token_source.h"
 #include "base/str.h"
-#include "forge/app_token.h"
+#include "forge/github/app_token.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +115,11 @@ enum rc token_source_get(const struct repo_config *config, enum forge_access acc
     ret_token->expires_us = 0;
     return key.app != NULL ? make_token(config, access, &key, how, ret_token, err)
                            : take_variable(key.variable, ret_token, err);
+}
+
+void token_source_refused(const char *sha256)
+{
+    app_token_forget(sha256);
 }
 
 enum rc token_source_unavailable(enum rc rc, struct err *err)

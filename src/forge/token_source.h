@@ -3,13 +3,13 @@
  *
  * `credentials` of a repository's configuration names them: a variable of the environment that
  * holds a token, or an App, for which a token is made that is valid for this repository alone and
- * not for long (app_token.h).  A variable that this server does not have may be one of the worker's
- * own.
+ * not for long (github/app_token.h).  A variable that this server does not have may be one of the
+ * worker's own.
  */
 #ifndef FORGE_TOKEN_SOURCE_H
 #define FORGE_TOKEN_SOURCE_H
 #include "core/config/repo_config.h"
-#include "forge/forge_call.h"
+#include "forge/port/call.h"
 
 enum forge_access {
     ACCESS_READ,   /* Fetch, and read the API. */
@@ -47,6 +47,9 @@ const char *token_source_name(const struct repo_config *config, enum forge_acces
 MUST_USE enum rc token_source_get(const struct repo_config *config, enum forge_access access,
                                   const struct git *how, struct forge_token *ret_token,
                                   struct err *err);
+/* The forge has refused a token that token_source_get gave: the hash of it, as its holder may be
+   another process.  The next one is made anew, where one can be made. */
+void token_source_refused(const char *sha256);
 /* For those who call this server: RC_UNREACHABLE, TOKEN_UNAVAILABLE where the forge, and not this
    server, could not answer, RC_CONFLICT, TOKEN_REFUSED where it refused; else rc and err as they
    are. */

@@ -24,18 +24,19 @@ enum route_kind {
     ROUTE_QUERY,   /* Reads the store on a pool thread. */
     ROUTE_COMMAND, /* Goes through the committer. */
     ROUTE_STREAM,  /* Answered for as long as the client is connected. */
-    ROUTE_HELD     /* Its handler is its owner, and answers when it can. */
+    ROUTE_WAIT     /* Answered once, when something has happened or its time is over. */
 };
 enum route_body {
     BODY_IGNORED,
     BODY_JSON,   /* 415 for another type; none given counts as JSON. */
     BODY_CONFIG, /* JSON or YAML. */
+    BODY_EVENT,  /* A CloudEvent, as JSON. */
     BODY_BYTES,  /* Anything, up to the size of an artifact. */
     BODY_SIGNED, /* JSON or a form, up to the size of a delivery of a webhook. */
 };
 /* What the token of a run's agent may reach: routes whose first variable is its own run, or its own
-   task or a sub-task of it; and those that check for themselves: by which it makes sub-tasks, and
-   reads its questions. */
+   task or a sub-task of it; and those that check for themselves: by which it makes sub-tasks, reads
+   its questions, and appends and awaits events of its run. */
 enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK, AGENT_CHECKED };
 
 /* A bit per role that may use a route. */
@@ -63,8 +64,8 @@ struct route {
     /* Makes the command that the call then owns; answer writes its result.  Both on the loop. */
     enum rc (*build)(struct call *call, struct err *err);
     void (*answer)(struct call *call, struct command *command);
+    /* Of a stream or a wait, which then own the call. */
     enum rc (*stream)(struct call *call, struct err *err);
-    enum rc (*held)(struct call *call, struct err *err);
 };
 
 struct route_match {

@@ -350,6 +350,8 @@ static enum rc local_forge_access(struct port *port, const struct port_ref *leas
     enum rc rc = RC_OK;
     if (request->host != NULL)
         rc = local_quota(port, lease, request, &answer, err);
+    if (rc == RC_OK && request->refused_sha256 != NULL)
+        token_source_refused(request->refused_sha256);
     if (rc == RC_OK && request->token)
         rc = token_source_unavailable(
             token_source_get(request->config, request->access, &how, &answer.token, err), err);

@@ -10,6 +10,7 @@
 #include "api/defaults_check.h"
 #include "api/dispatch.h"
 #include "api/mcp/mcp.h"
+#include "api/event_wait.h"
 #include "api/metrics.h"
 #include "api/origins.h"
 #include "api/routes.h"
@@ -308,6 +309,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api, &(struct sse_limits){.streams = server->options->caps.streams_max,
                                                  .bytes = server->options->stream_bytes_max});
+    api->waits = event_waits_new(api);
     api->throttle = throttle_new(server->options->rates, server->options->rate_count);
     api->event_bytes = server->options->event_bytes;
     api->webhooks = server->options->webhooks;
@@ -580,6 +582,7 @@ static void on_stop_signal(void *arg)
     http_drain(server->api.http);
     sse_close(server->api.sse);
     mcp_close(server->api.mcp);
+    event_waits_close(server->api.waits);
     committer_drain(control_committer(server->control), "");
     server->stopper_started = pthread_create(&server->stopper, NULL, stop_workers, server) == 0;
     server->drain_until_us = clock_mono_us() + DRAIN_MS * US_PER_MS;
@@ -631,6 +634,7 @@ static void server_stop(struct server *server)
     throttle_free(api->throttle);
     sse_free(api->sse);
     mcp_free(api->mcp);
+    event_waits_free(api->waits);
     metrics_free(api->metrics);
     auth_free(api->auth);
     store_close(server->store);

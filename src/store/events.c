@@ -32,6 +32,9 @@ static const struct column event_columns[] = {
     COLUMN_AS(struct event, actor.id, "actor_id", COLUMN_NEW),
     COLUMN(struct event, traceparent, COLUMN_NEW),
     COLUMN(struct event, data, COLUMN_NEW),
+    COLUMN(struct event, source, COLUMN_NEW),
+    COLUMN(struct event, source_id, COLUMN_NEW),
+    COLUMN(struct event, attributes, COLUMN_NEW),
 };
 const struct shape event_shape = SHAPE("event", struct event, event_columns);
 
@@ -40,6 +43,20 @@ static const struct row_sql sql_append = {
     "INSERT INTO event_log {values}",
     &event_shape,
     COLUMN_NEW,
+};
+
+/* Of appended ones: source and id name an event (event_log_source). */
+static const struct row_sql sql_append_once = {
+    "event_append_once",
+    "INSERT INTO event_log {values}"
+    " ON CONFLICT (source, source_id) WHERE source IS NOT NULL DO NOTHING",
+    &event_shape,
+    COLUMN_NEW,
+};
+static const struct sql sql_find_source = {
+    "event_find_source",
+    "SELECT seq FROM event_log WHERE source = $1 AND source_id = $2",
+    "tt",
 };
 
 /* $1 after, $2 the last place, $3 since, $4 until, $5 the subject of the list, $6 rows. */
@@ -98,6 +115,23 @@ static const struct sql sql_last_seq = {
 enum rc events_append(struct db *db, const struct event *event, struct err *err)
 {
     return row_exec(db, &sql_append, event, NULL, err);
+}
+
+enum rc events_append_once(struct db *db, const struct event *event, bool *ret_new, struct err *err)
+{
+    int64_t changed = 0;
+    assert(event->source != NULL && event->source_id != NULL);
+    enum rc rc = row_exec(db, &sql_append_once, event, &changed, err);
+    if (rc == RC_OK)
+        *ret_new = changed > 0;
+    return rc;
+}
+
+enum rc events_find_source(struct db *db, const struct event *event, int64_t *ret_seq,
+                           struct err *err)
+{
+    return query_int(db, &sql_find_source, P_LIST(P_TEXT(event->source), P_TEXT(event->source_id)),
+                     ret_seq, err);
 }
 
 static const struct sql *list_fields(const struct event_filter *filter)

@@ -24,6 +24,13 @@ struct event_filter {
 #define EVENT_SKEW_US (3600 * INT64_C(1000000))
 
 MUST_USE enum rc events_append(struct db *db, const struct event *event, struct err *err);
+/* One with a source: once for source and source_id.  *ret_new false: it is there already, also from
+   another writer a moment ago. */
+MUST_USE enum rc events_append_once(struct db *db, const struct event *event, bool *ret_new,
+                                    struct err *err);
+/* The place of the one with this source and source_id: RC_NOT_FOUND. */
+MUST_USE enum rc events_find_source(struct db *db, const struct event *event, int64_t *ret_seq,
+                                    struct err *err);
 /* In order of seq. */
 MUST_USE enum rc events_list(struct db *db, const struct event_filter *filter, struct arena *arena,
                              struct event **ret_events, size_t *ret_count, struct err *err);

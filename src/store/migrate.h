@@ -23,6 +23,7 @@ extern const char *const migration_shepherds[];
 extern const char *const migration_trains[];
 extern const char *const migration_disks[];
 extern const char *const migration_agents[];
+extern const char *const migration_events[];
 
 /* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list, and with
    SCHEMA_DIFFERS when a migration was applied with other statements than it has now. */

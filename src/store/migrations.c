@@ -753,5 +753,6 @@ const struct migration migrations[] = {
     {14, "shepherds", migration_shepherds},
     {15, "disks", migration_disks},
     {16, "agents", migration_agents},
+    {17, "events", migration_events},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -1,5 +1,5 @@
 // github_forge.test.mjs - the acts of the GitHub forge at a GitHub that keeps state: each once,
-// whatever happens to the answer.  tests/unit/forge/test_github_hub.c performs them.
+// whatever happens to the answer.  tests/unit/forge/github/test_github_hub.c performs them.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -209,6 +209,25 @@ describe('keys', { concurrency: 2 }, () => {
         const pushes = hub.requests.filter(({ kind, path }) =>
             kind === 'git' && /receive-pack/.test(path));
         assert.ok(pushes.length > 0);
+        // Tokens that are revoked before they end: of git, and between a push and the creation.
+        const revokeAll = () => {
+            for (const [text, { kind }] of hub.world.tokens)
+                if (kind === 'installation') hub.world.revoke(text);
+        };
+        const made = () => hub.calls('POST', /\/access_tokens$/).length;
+        const first = made();
+        revokeAll();
+        await done(stage, 'acme/app');
+        const second = made();
+        assert.ok(second > first, `${second} tokens were made, ${first} before`);
+        let refused = 0;
+        hub.fail({ method: 'POST', path: /\/pulls$/, wait: async () => {
+            if (refused++ === 0) revokeAll();
+        } });
+        await done(stage, 'acme/app');
+        assert.equal(refused, 1);
+        assert.ok(made() > second, `${made()} tokens were made, ${second} before`);
+        assert.equal(repo.pulls.length, 3);
     });
 
     const AGENT = `git ls-remote "$REPO_URL" refs/heads/main > ls.txt 2> ls.err

@@ -21,6 +21,8 @@ const TABLE = [
     ['GET', '/v1/tasks', 'viewer operator'],
     ['GET', `/v1/runs/${NOBODY}`, 'viewer operator'],
     ['GET', '/v1/events', 'viewer operator'],
+    ['GET', '/v1/events/next', 'viewer operator'],
+    ['POST', '/v1/events', 'operator worker'],
     ['GET', '/v1/repositories', 'viewer operator'],
     ['GET', '/v1/approvals', 'viewer operator'],
     ['GET', `/v1/approvals/${NOBODY}`, 'viewer operator'],

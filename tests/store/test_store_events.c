@@ -73,6 +73,42 @@ START_TEST(every_column_comes_back)
 }
 END_TEST
 
+/* Of a client: once for its source and id, whatever else differs; drover's own have neither. */
+START_TEST(source_and_id_are_taken_once)
+{
+    FIXTURE(f);
+    static const struct {
+        const char *source, *id;
+        bool is_new;
+    } given[] = {{"a", "1", true}, {"a", "1", false}, {"a", "2", true},
+                 {"b", "1", true}, {"b", "1", false}, {"A", "1", true}};
+    int64_t seq = 0;
+    append(&f, event_of(&f, EV_TASK_SUBMITTED));
+    append(&f, event_of(&f, EV_TASK_SUBMITTED));
+    for (size_t i = 0; i < COUNT_OF(given); i++) {
+        struct event event = event_of(&f, i % 2 == 0 ? "x.y" : "y.x");
+        bool is_new = !given[i].is_new;
+        event.source = given[i].source;
+        event.source_id = given[i].id;
+        event.attributes = STR("{\"n\":1}");
+        must_be(given[i].is_new ? RC_NOT_FOUND : RC_OK,
+                events_find_source(f.db, &event, &seq, &f.err));
+        must(events_append_once(f.db, &event, &is_new, &f.err));
+        ck_assert_msg(is_new == given[i].is_new, "%zu", i);
+        must(events_find_source(f.db, &event, &seq, &f.err));
+    }
+    struct event_filter filter = {.limit = 10, .after_seq = seq - 1};
+    struct event *got;
+    size_t count;
+    must(events_list(f.db, &filter, &f.arena, &got, &count, &f.err));
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(got->source, "A");
+    ck_assert_str_eq(got->source_id, "1");
+    ck_assert_bytes_eq(got->attributes, "{\"n\":1}");
+    ck_assert_bytes_eq(got->data, "{}");
+}
+END_TEST
+
 START_TEST(seq_grows_and_the_last_is_known)
 {
     FIXTURE(f);
@@ -291,6 +327,7 @@ Suite *store_events_suite(void)
     Suite *suite = suite_create("store_events");
     TCase *tc = tcase_create("events");
     case_add(tc, every_column_comes_back);
+    case_add(tc, source_and_id_are_taken_once);
     case_add(tc, seq_grows_and_the_last_is_known);
     case_add(tc, a_place_in_a_run_is_taken_once);
     case_add(tc, listings_filter_and_go_on_after_a_place);

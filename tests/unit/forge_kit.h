@@ -4,7 +4,7 @@
  */
 #ifndef TESTS_UNIT_FORGE_KIT_H
 #define TESTS_UNIT_FORGE_KIT_H
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "tests/unit/work_kit.h"
 
 /* Opens the kit and mirrors its origin; returns the origin's commit.  Closed by kit_close(). */

@@ -3,7 +3,7 @@
  */
 #ifndef TESTS_UNIT_GITHUB_KIT_H
 #define TESTS_UNIT_GITHUB_KIT_H
-#include "forge/github.h"
+#include "forge/github/api.h"
 #include "tests/unit/api_script.h"
 
 #define KIT_URL  "https://github.example/acme/billing.git"

@@ -3,7 +3,7 @@
  */
 #ifndef TESTS_UNIT_HOST_KIT_H
 #define TESTS_UNIT_HOST_KIT_H
-#include "forge/forge_call.h"
+#include "forge/port/call.h"
 #include "tests/unit/api_script.h"
 #include <check.h>
 

@@ -15,6 +15,7 @@ enum {
 };
 #define STATE_VALID_MS ((int64_t)15 * 60 * 1000)
 #define WAIT_US        (10 * US_PER_MINUTE)
+#define STOPPING_TEXT  "STOPPING: the server is stopping; call again"
 
 /* A legacy client is asked; its responses come as messages of their own. */
 struct input_wait {
@@ -243,6 +244,8 @@ void input_ask(struct rpc *rpc, const struct input_request *requests, size_t cou
     bool can = (rpc->client & needed) != 0;
     if (!can)
         input_missing(rpc, needed);
+    else if (rpc->mcp->closed)
+        mcp_tool_error(rpc, STOPPING_TEXT);
     else if (rpc->era == MCP_MODERN)
         ask_modern(rpc, requests, count, state);
     else if (rpc->takes_sse && rpc->session != NULL) {
@@ -343,12 +346,23 @@ bool input_take(struct rpc_list *rpcs, const struct rpc *from)
     return false;
 }
 
-void input_tick(struct rpc_list *rpcs, int64_t now_us)
+/* Those whose time is before now_us. */
+static void end_waits(struct rpc_list *rpcs, int64_t now_us, const char *text)
 {
     struct rpc *rpc, *next;
     for (rpc = LIST_FIRST(rpcs); rpc != NULL; rpc = next) {
         next = LIST_NEXT(rpc, all);
         if (rpc->wait != NULL && rpc->wait->until_us < now_us)
-            mcp_tool_error(rpc, "TIMEOUT: the client was asked and has not answered in time");
+            mcp_tool_error(rpc, text);
     }
+}
+
+void input_tick(struct rpc_list *rpcs, int64_t now_us)
+{
+    end_waits(rpcs, now_us, "TIMEOUT: the client was asked and has not answered in time");
+}
+
+void input_end_all(struct rpc_list *rpcs)
+{
+    end_waits(rpcs, INT64_MAX, STOPPING_TEXT);
 }

@@ -47,5 +47,7 @@ void input_write_question(struct jw *jw, const struct js *question);
 bool input_take(struct rpc_list *rpcs, const struct rpc *from);
 /* Ends what waits for too long. */
 void input_tick(struct rpc_list *rpcs, int64_t now_us);
+/* Ends all of them: the server stops. */
+void input_end_all(struct rpc_list *rpcs);
 bool input_waits(const struct rpc *rpc);
 #endif

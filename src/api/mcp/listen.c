@@ -348,22 +348,23 @@ static void check_next(struct rpc *rpc)
 static bool listener_new(struct rpc *rpc)
 {
     struct err err = {0};
+    enum rc rc = RC_OK;
     if (rpc->mcp->closed)
-        (void)err_set(&err, RC_BUSY, "STOPPING", "the server is stopping");
+        rc = err_set(&err, RC_BUSY, "STOPPING", "the server is stopping");
     else if (!rpc->takes_sse)
-        (void)err_set(&err, RC_INVALID, "NO_STREAM", "send Accept: text/event-stream");
-    else if (rpc->call->http.held_as == CAPS_STREAMS ||
-             http_recharge(&rpc->call->http, CAPS_STREAMS, &err) == RC_OK) {
-        rpc->listener = mem_alloc(sizeof *rpc->listener);
-        rpc->listener->rpc = rpc;
-        atomic_fetch_add(&rpc->call->api->mcp_streams, 1);
-        return true;
+        rc = err_set(&err, RC_INVALID, "NO_STREAM", "send Accept: text/event-stream");
+    else if (rpc->call->http.held_as != CAPS_STREAMS)
+        rc = http_recharge(&rpc->call->http, CAPS_STREAMS, &err);
+    if (rc != RC_OK) {
+        struct problem problem = problem_of(rc, &err);
+        problem.status = rc == RC_INVALID ? 406 : problem.status;
+        rpc_problem(rpc, &problem);
+        return false;
     }
-    struct problem problem = problem_of(err.retry_ms > 0 ? RC_LIMIT : RC_BUSY, &err);
-    if (text_same(err.code, "NO_STREAM"))
-        problem.status = 406;
-    rpc_problem(rpc, &problem);
-    return false;
+    rpc->listener = mem_alloc(sizeof *rpc->listener);
+    rpc->listener->rpc = rpc;
+    atomic_fetch_add(&rpc->call->api->mcp_streams, 1);
+    return true;
 }
 
 static void watch_uris(struct rpc *rpc, const struct js *uris)

@@ -373,7 +373,7 @@ static void fill(struct call *inner, const struct rpc *rpc, const struct rpc_ask
     if (ask->key != NULL)
         http_inner_field(http, "Idempotency-Key", ask->key);
     const char *trace = js_get_str(rpc->message.meta, "traceparent", NULL);
-    if (trace != NULL)
+    if (trace != NULL && trace[strspn(trace, "0123456789abcdef-")] == '\0')
         http_inner_field(http, "traceparent", trace);
 }
 

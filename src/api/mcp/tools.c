@@ -30,6 +30,8 @@ static const struct tool_row rows[] = {
     {"report_task_completion", POST("/v1/claims/{id}/complete"), .path = {"claimId"}},
     {"report_task_failure", POST("/v1/claims/{id}/fail"), .path = {"claimId"}},
     {"get_messages", GET("/v1/jobs/{id}/messages"), .path = {"claimId"}, .after = note_messages},
+    {"wait_for_event", GET("/v1/events/next"), .waits = "Waiting for an event"},
+    {"append_event", POST("/v1/events")},
     {"list_agents", GET("/v1/agents")},
     {"register_agent", POST("/v1/agents")},
     {"launch_agent", POST("/v1/agents/{id}/launch"), .path = {"agent"}},
@@ -63,7 +65,8 @@ static enum rc read_tool(struct tools *tools, struct tool *tool, const struct js
     const struct js *input = js_get(text, "inputSchema");
     tool->route = rpc_route(row->method, row->pattern);
     if (tool->route == NULL || input == NULL || js_get(text, "outputSchema") == NULL)
-        return err_set(err, RC_INVALID, "INVALID_SCHEMA", "the tool %s has no route, or no text", row->name);
+        return err_set(err, RC_INVALID, "INVALID_SCHEMA", "the tool %s has no route, or no text",
+                       row->name);
     enum rc rc = schema_open(&tool->input, str_of(js_text(input, &tools->arena)), err);
     if (rc != RC_OK)
         return err_wrap(err, rc, row->name);
@@ -95,7 +98,8 @@ enum rc tools_new(struct tools **ret_tools, struct err *err)
         rc = read_tool(tools, tool, texts, err);
     }
     if (rc == RC_OK && js_count(texts) != COUNT_OF(rows))
-        rc = err_set(err, RC_INVALID, "INVALID_SCHEMA", "tools.json describes tools that have no row");
+        rc = err_set(err, RC_INVALID, "INVALID_SCHEMA",
+                     "tools.json describes tools that have no row");
     if (rc == RC_OK)
         *ret_tools = tools;
     else

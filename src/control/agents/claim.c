@@ -4,6 +4,7 @@
 #include "control/commit/read_ahead.h"
 #include "control/queue/token_scope.h"
 #include "control/run/progress.h"
+#include "store/artifacts.h"
 #include <string.h>
 
 enum { KILLED_MAX = 1000 };
@@ -206,6 +207,46 @@ static enum rc look_again(struct context *ctx, struct cmd_claim *cmd)
     return rc;
 }
 
+/* ---- its texts ---- */
+
+const char *claim_text_sha256(enum claim_text text)
+{
+    static const char *const members[] = {
+        [CLAIM_PROMPT] = "promptSha256",
+        [CLAIM_PLAN] = "planSha256",
+        [CLAIM_FEEDBACK] = "feedbackSha256",
+        [CLAIM_PATCH] = "patchSha256",
+    };
+    return members[text];
+}
+
+/* NULL: it is not a text that fits.  Its hash is in the claim, so that it can be read elsewhere. */
+static const char *read_text(struct context *ctx, const char *sha256)
+{
+    const struct artifact_source source = {ctx->store, ctx->db};
+    CLEANUP(buf_release) struct buf text;
+    struct err err = {0};
+    int64_t bytes = 0;
+    buf_init(&text, CLAIM_TEXT_BYTES_MAX);
+    if (sha256 == NULL || artifact_stat(&source, sha256, &bytes, &err) != RC_OK ||
+        bytes > CLAIM_TEXT_BYTES_MAX || artifact_read(&source, sha256, &text, &err) != RC_OK ||
+        text.overflow || memchr(buf_text(&text), '\0', text.len) != NULL)
+        return NULL;
+    return arena_strndup(ctx->arena, text.data, text.len);
+}
+
+/* With the claim itself: a second trip to the store would double the time that it takes. */
+static void read_texts(struct context *ctx, struct cmd_claim *cmd)
+{
+    CLEANUP(js_freep) struct js *payload = NULL;
+    const struct str *job = cmd->lease.job_count > 0 ? &cmd->lease.jobs[0].payload : NULL;
+    if (job == NULL || js_parse(job->at, job->len, &payload, NULL) != RC_OK)
+        return;
+    for (int i = 0; i < CLAIM_TEXT_COUNT; i++)
+        cmd->texts[i] = read_text(ctx,
+                                  js_get_str(payload, claim_text_sha256((enum claim_text)i), NULL));
+}
+
 /* ---- the command ---- */
 
 static enum rc apply_claim(struct context *ctx, struct command *command)
@@ -216,7 +257,11 @@ static enum rc apply_claim(struct context *ctx, struct command *command)
         rc = resolve(ctx, cmd);
     else if (cmd->agent != NULL)
         rc = look_again(ctx, cmd);
-    return rc == RC_OK ? lease_apply(ctx, command) : rc;
+    if (rc == RC_OK)
+        rc = lease_apply(ctx, command);
+    if (rc == RC_OK)
+        read_texts(ctx, cmd);
+    return rc;
 }
 
 static bool claim_wants(const struct command *command, const char *queue)

@@ -15,6 +15,11 @@
 #include "control/queue/lease.h"
 #include "core/agent/addressee.h"
 
+/* The texts that come with a claim, and the member of the job's payload that names each. */
+enum claim_text { CLAIM_PROMPT, CLAIM_PLAN, CLAIM_FEEDBACK, CLAIM_PATCH, CLAIM_TEXT_COUNT };
+enum { CLAIM_TEXT_BYTES_MAX = 256 * 1024 }; /* A longer one is left out. */
+const char *claim_text_sha256(enum claim_text text);
+
 struct cmd_claim {
     struct cmd_lease lease; /* max is 1, filter.marked is set; queues follow from the rest. */
     struct addressee to;    /* Of the agent; queue NULL: that of its row, or the default. */
@@ -22,7 +27,8 @@ struct cmd_claim {
     const char *bound_agent; /* The only one that the token may act for; NULL: any. */
     /* Written by apply. */
     bool resolved;
-    const char *agent; /* Its name, if it is registered; or NULL. */
+    const char *agent;                   /* Its name, if it is registered; or NULL. */
+    const char *texts[CLAIM_TEXT_COUNT]; /* Of the job; NULL: none that fits. */
 };
 struct cmd_claim *cmd_claim_new(void);
 

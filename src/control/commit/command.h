@@ -68,6 +68,7 @@ struct command {
 
     /* The committer's own. */
     struct command *next;
+    int64_t arrival;               /* Its place among parked ones (parked.c); 0: none yet. */
     atomic_bool abandoned;         /* The caller disconnected while it was parked. */
     struct command_before *before; /* Staged: what command_undo() puts back; else NULL. */
     bool committed;                /* What apply wrote is of a transaction that was committed. */

@@ -49,3 +49,12 @@ void command_list_prepend(struct command_list *list, struct command_list *from)
     *list = *from;
     command_list_init(from);
 }
+
+void command_list_insert(struct command_list *list, struct command **link, struct command *command)
+{
+    command->next = *link;
+    *link = command;
+    if (list->end == link)
+        list->end = &command->next;
+    list->count++;
+}

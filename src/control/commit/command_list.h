@@ -18,6 +18,8 @@ void command_list_push(struct command_list *list, struct command *command);
 struct command *command_list_pop(struct command_list *list); /* The first, or NULL. */
 /* Takes out the one that *link points to. */
 struct command *command_list_unlink(struct command_list *list, struct command **link);
+/* Hooks it in before the one that *link points to, or at the end. */
+void command_list_insert(struct command_list *list, struct command **link, struct command *command);
 void command_list_append(struct command_list *list, struct command_list *from);  /* Empties it. */
 void command_list_prepend(struct command_list *list, struct command_list *from); /* The same. */
 #endif

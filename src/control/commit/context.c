@@ -96,7 +96,7 @@ void context_due(struct context *ctx, int64_t due_us)
         ctx->round->due_us = due_us;
 }
 
-enum rc context_append(struct context *ctx, struct event *event, struct id *ret_id)
+static void fill_in(struct context *ctx, struct event *event)
 {
     event->id = context_id(ctx);
     event->version = 1;
@@ -104,7 +104,13 @@ enum rc context_append(struct context *ctx, struct event *event, struct id *ret_
         event->time_us = ctx->now_us;
     event->workspace_id = ctx->workspace_id;
     event->actor = ctx->actor;
-    event->traceparent = ctx->traceparent;
+    if (event->traceparent == NULL)
+        event->traceparent = ctx->traceparent;
+}
+
+enum rc context_append(struct context *ctx, struct event *event, struct id *ret_id)
+{
+    fill_in(ctx, event);
     enum rc rc = events_append(ctx->db, event, ctx->err);
     if (rc != RC_OK)
         return rc;
@@ -112,4 +118,13 @@ enum rc context_append(struct context *ctx, struct event *event, struct id *ret_
     if (ret_id != NULL)
         *ret_id = event->id;
     return RC_OK;
+}
+
+enum rc context_append_once(struct context *ctx, struct event *event, bool *ret_new)
+{
+    fill_in(ctx, event);
+    enum rc rc = events_append_once(ctx->db, event, ret_new, ctx->err);
+    if (rc == RC_OK && *ret_new)
+        ctx->round->appended = true;
+    return rc;
 }

@@ -114,4 +114,7 @@ void context_due(struct context *ctx, int64_t due_us);
 /* Fills id, workspace, actor, trace and, unless a later one is set, time; appends.  *ret_id may be
    NULL. */
 MUST_USE enum rc context_append(struct context *ctx, struct event *event, struct id *ret_id);
+/* The same for one of a client, unless it is there already (events_append_once); a traceparent of
+   its own stays. */
+MUST_USE enum rc context_append_once(struct context *ctx, struct event *event, bool *ret_new);
 #endif

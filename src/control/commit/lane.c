@@ -332,7 +332,7 @@ static enum rc fill_transaction(struct batch *batch, struct err *err)
 static void park(struct batch *batch)
 {
     struct parked *parked = batch->lane->options.parked;
-    parked_return(parked, &batch->idle, batch->news);
+    parked_add(parked, &batch->idle, batch->news);
     parked_add(parked, &batch->wait, batch->news);
     command_list_append(&batch->outcome->again, &batch->idle);
     command_list_append(&batch->outcome->again, &batch->wait);
@@ -390,7 +390,7 @@ static void undo(struct batch *batch)
     memcpy(batch->lane->admit_state, batch->lane->admit_state_before,
            batch->lane->options.committer->hooks->admit_state_bytes);
     command_list_append(&batch->served, &batch->idle);
-    parked_return(batch->lane->options.parked, &batch->served, batch->news);
+    parked_add(batch->lane->options.parked, &batch->served, batch->news);
     command_list_append(&batch->outcome->again, &batch->served);
     command_list_append(&batch->done, &batch->wait);
     command_list_append(&batch->done, &batch->todo);

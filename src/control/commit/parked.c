@@ -5,7 +5,8 @@
 
 struct parked {
     pthread_mutex_t lock;
-    struct command_list list;
+    struct command_list list; /* In order of arrival. */
+    int64_t arrivals;         /* So far. */
     int64_t news;
     int64_t next_us; /* No parked lease ends before this; 0: none is parked. */
     bool look;       /* A lease may have to end before that. */
@@ -53,31 +54,32 @@ static void note_end(struct parked *parked, const struct command *command)
         parked->next_us = us;
 }
 
-typedef void join_fn(struct command_list *list, struct command_list *from);
-
-static void join(struct parked *parked, struct command_list *from, int64_t news, join_fn *add)
+/* Under the lock.  *link: where the one before it came to stand. */
+static void put_in_place(struct parked *parked, struct command *command, struct command ***link)
 {
-    pthread_mutex_lock(&parked->lock);
-    if (parked->news == news) {
-        for (const struct command *command = from->first; command != NULL;
-             command = command->next) {
-            /* It can be answered from here: see command.h. */
-            assert(command->before == NULL && command->wait_until_us > 0);
-            note_end(parked, command);
-        }
-        add(&parked->list, from);
-    }
-    pthread_mutex_unlock(&parked->lock);
+    /* It can be answered from here: see command.h. */
+    assert(command->before == NULL && command->wait_until_us > 0);
+    if (command->arrival == 0)
+        command->arrival = ++parked->arrivals;
+    if (**link != NULL && (**link)->arrival > command->arrival)
+        *link = &parked->list.first;
+    while (**link != NULL && (**link)->arrival < command->arrival)
+        *link = &(**link)->next;
+    command_list_insert(&parked->list, *link, command);
+    note_end(parked, command);
 }
 
 void parked_add(struct parked *parked, struct command_list *from, int64_t news)
 {
-    join(parked, from, news, command_list_append);
-}
-
-void parked_return(struct parked *parked, struct command_list *from, int64_t news)
-{
-    join(parked, from, news, command_list_prepend);
+    pthread_mutex_lock(&parked->lock);
+    struct command *command;
+    struct command **link = &parked->list.first;
+    while (parked->news == news && (command = command_list_pop(from)) != NULL) {
+        if (command->arrival == 0)
+            link = parked->list.end; /* A new one is the last. */
+        put_in_place(parked, command, &link);
+    }
+    pthread_mutex_unlock(&parked->lock);
 }
 
 void parked_take(struct parked *parked, const struct round *round, size_t max,

@@ -22,13 +22,12 @@ void parked_free(struct parked *parked); /* No lease may be parked. */
 int64_t parked_news(struct parked *parked);
 void parked_note_work(struct parked *parked);
 
-/* Parks leases that queried at count `news`; those that have to query again stay in the list. */
+/* Parks leases that queried at count `news`, in order of their arrival: one that was taken out and
+   got nothing has its place again.  Those that have to query again stay in the list. */
 void parked_add(struct parked *parked, struct command_list *from, int64_t news);
 /* Takes up to max leases of a ready queue, in order of arrival. */
 void parked_take(struct parked *parked, const struct round *round, size_t max,
                  struct command_list *into);
-/* They got nothing: back to the front, under the same condition. */
-void parked_return(struct parked *parked, struct command_list *from, int64_t news);
 
 /* Leases of workers whose name starts with this wait no more; "" is all.  Must live on. */
 void parked_drain(struct parked *parked, const char *worker_prefix);

@@ -6,7 +6,7 @@
 #include "control/pr/shepherd_flow.h"
 #include "control/pr/train.h"
 #include "core/event_types.h"
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "store/timers.h"
 #include <assert.h>
 

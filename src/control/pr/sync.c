@@ -5,7 +5,7 @@
 #include "control/run/effective.h"
 #include "control/run/run_clock.h"
 #include "core/event_types.h"
-#include "forge/forge.h"
+#include "forge/forges.h"
 #include "store/artifacts.h"
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "control/run/usage.h"
 #include "core/agent/addressee.h"
 #include "core/queue/breaker_config.h"
-#include "forge/git.h"
+#include "forge/git/git.h"
 #include "store/job_marks.h"
 #include "store/pull_requests.h"
 #include <string.h>

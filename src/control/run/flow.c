@@ -134,19 +134,33 @@ static enum rc tell(struct context *ctx, const struct flow *flow, const struct e
     return rc == RC_OK ? notify_event(ctx, flow, event) : rc;
 }
 
+void flow_place_event(const struct context *ctx, const struct flow *flow, struct event *event)
+{
+    event->time_us = event_time(ctx, flow);
+    event->task_id = flow->task.id;
+    event->run_id = flow->run.id;
+    if (event->subject == NULL)
+        event->subject = arena_printf(ctx->arena, "run/%s", flow->run.id.text);
+    event->run_seq = flow->run.event_seq + 1;
+    event->correlation_id = flow->task.id;
+    event->causation_id = flow->run.last_event_id;
+}
+
+void flow_place_task_event(const struct context *ctx, const struct flow *flow, struct event *event)
+{
+    bool has_run = !id_is_none(&flow->run.last_event_id);
+    event->time_us = event_time(ctx, flow);
+    event->task_id = flow->task.id;
+    if (event->subject == NULL)
+        event->subject = arena_printf(ctx->arena, "task/%s", flow->task.id.text);
+    event->correlation_id = flow->task.id;
+    event->causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id;
+}
+
 enum rc flow_emit_data(struct context *ctx, struct flow *flow, const char *type, struct str data)
 {
-    struct event event = {
-        .type = type,
-        .time_us = event_time(ctx, flow),
-        .task_id = flow->task.id,
-        .run_id = flow->run.id,
-        .subject = arena_printf(ctx->arena, "run/%s", flow->run.id.text),
-        .run_seq = flow->run.event_seq + 1,
-        .correlation_id = flow->task.id,
-        .causation_id = flow->run.last_event_id,
-        .data = data,
-    };
+    struct event event = {.type = type, .data = data};
+    flow_place_event(ctx, flow, &event);
     enum rc rc = context_append(ctx, &event, &flow->run.last_event_id);
     if (rc != RC_OK)
         return rc;
@@ -162,16 +176,8 @@ enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type, stru
 enum rc flow_emit_task(struct context *ctx, struct flow *flow, const char *type,
                        struct event_body *body)
 {
-    bool has_run = !id_is_none(&flow->run.last_event_id);
-    struct event event = {
-        .type = type,
-        .time_us = event_time(ctx, flow),
-        .task_id = flow->task.id,
-        .subject = arena_printf(ctx->arena, "task/%s", flow->task.id.text),
-        .correlation_id = flow->task.id,
-        .causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id,
-        .data = body != NULL ? event_body_close(body) : STR("{}"),
-    };
+    struct event event = {.type = type, .data = body != NULL ? event_body_close(body) : STR("{}")};
+    flow_place_task_event(ctx, flow, &event);
     enum rc rc = context_append(ctx, &event, &flow->task.last_event_id);
     return rc == RC_OK ? tell(ctx, flow, &event) : rc;
 }

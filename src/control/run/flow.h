@@ -75,6 +75,10 @@ MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
    issue has the title of that, which may be a stranger's: not for prompts. */
 const char *flow_title(const struct task_row *task, struct arena *arena);
 
+/* Fills in what makes an event one of the run, with the next run_seq, or of its task; what it has
+   already stays. */
+void flow_place_event(const struct context *ctx, const struct flow *flow, struct event *event);
+void flow_place_task_event(const struct context *ctx, const struct flow *flow, struct event *event);
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */
 MUST_USE enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type,
                            struct event_body *body);

@@ -6,7 +6,7 @@
 #include "core/event_types.h"
 #include "core/run/judge.h"
 #include "core/run/worker_report.h"
-#include "forge/forge.h"
+#include "forge/forges.h"
 #include "store/artifacts.h"
 #include "store/pull_requests.h"
 #include <string.h>
@@ -261,7 +261,7 @@ enum rc result_pr_url(struct context *ctx, struct flow *flow, int64_t number, co
     const struct forge_ops *forge = forge_find(config->forge);
     if (forge == NULL)
         return REFUSE(ctx, "url", "there is no forge called %.50s", config->forge);
-    *ret_url = forge->pr_url(config->url, number, ctx->arena);
+    *ret_url = forge->pr_url(forge, config->url, number, ctx->arena);
     return RC_OK;
 }
 

@@ -36,7 +36,7 @@ static enum rc open_saga(struct context *ctx, const struct flow *flow,
 }
 
 /* At once, also when a lost worker may still be pushing: the compensation moves the run's fence at
-   the origin (forge/fence.h), and pushes after that are refused. */
+   the origin (forge/git/fence.h), and pushes after that are refused. */
 static enum rc insert_job(struct context *ctx, const struct job_row *unpublish,
                           struct saga_flow *saga)
 {

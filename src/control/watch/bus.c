@@ -92,8 +92,8 @@ static bool match_ids(const struct bus_filter *filter, const struct envelope *en
 
 static bool bus_filter_match(const struct bus_filter *filter, const struct envelope *envelope)
 {
-    return envelope->severity >= filter->min_severity && match_ids(filter, envelope) &&
-           match_type(filter, envelope->type);
+    return envelope->seq > filter->after_seq && envelope->severity >= filter->min_severity &&
+           match_ids(filter, envelope) && match_type(filter, envelope->type);
 }
 
 /* ---- channels ---- */
@@ -210,6 +210,7 @@ bool bus_is_idle(struct bus *bus)
 bool bus_wants(struct bus *bus, const struct event *event)
 {
     struct envelope outline = {
+        .seq = event->seq,
         .type = event->type,
         .task_id = event->task_id,
         .run_id = event->run_id,
@@ -243,6 +244,7 @@ struct subscription *bus_subscribe(struct bus *bus, const struct subscription_op
     assert(options->capacity > 0);
     struct subscription *sub = mem_alloc(sizeof *sub);
     sub->options = *options;
+    assert(options->filter.types[BUS_PATTERNS_MAX] == NULL); /* The list has its end. */
     for (size_t i = 0; i < BUS_PATTERNS_MAX && options->filter.types[i] != NULL; i++) {
         sub->patterns[i] = mem_strdup(options->filter.types[i]);
         sub->options.filter.types[i] = sub->patterns[i];

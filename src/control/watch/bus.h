@@ -29,12 +29,13 @@ enum { ENVELOPE_BYTES_MAX = 1024 * 1024 };
 struct envelope *envelope_new(const struct event *event);
 void envelope_unref(struct envelope *envelope); /* NULL is fine. */
 
-enum { BUS_PATTERNS_MAX = 8 };
+enum { BUS_PATTERNS_MAX = 12 };
 struct bus_filter {
     const char *types[BUS_PATTERNS_MAX + 1]; /* Patterns, NULL-terminated; none: all. Copied. */
     struct id task_id, run_id;               /* none: any */
     bool with_task; /* With both ids: events of the task without a run too. */
     enum severity min_severity;
+    int64_t after_seq; /* Only later ones. */
 };
 
 enum bus_overflow {

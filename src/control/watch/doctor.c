@@ -9,6 +9,7 @@
 #include "control/run/approval.h"
 #include "control/run/flow.h"
 #include "control/run/run_clock.h"
+#include "control/watch/doctor_agents.h"
 #include "core/event_types.h"
 #include "core/step_kind.h"
 #include "store/approvals.h"
@@ -34,12 +35,15 @@ enum check {
     CHECK_SLOTS,
     CHECK_SAGAS,
     CHECK_BUDGETS,
+    CHECK_AGENTS,
     CHECK_COUNT
 };
 
 static const struct doctor_check blank[CHECK_COUNT] = {
     [CHECK_BUDGETS] = {.name = "budgets",
                        .title = "Tasks and sub-tasks add up, and stop where a budget is passed"},
+    [CHECK_AGENTS] = {.name = "agents",
+                      .title = "Every launched agent has one job that runs its process"},
     [CHECK_READABLE] = {.name = "readable", .title = "Every run and saga can be read"},
     [CHECK_MOVER] = {.name = "mover",
                      .title = "Every unfinished run has exactly one thing that moves it on"},
@@ -457,6 +461,8 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
     for (int status = 0; rc == RC_OK && status < SAGA_STATUS_COUNT; status++)
         if (!saga_is_finished((enum saga_status)status))
             rc = examine_sagas(&doctor, (enum saga_status)status);
+    if (rc == RC_OK)
+        rc = doctor_agents(db, arena, &doctor.checks[CHECK_AGENTS], err);
     struct worker_row *workers = NULL;
     size_t worker_count = 0;
     if (rc == RC_OK)

@@ -17,7 +17,7 @@
 #ifndef CONTROL_WATCH_STRAYS_H
 #define CONTROL_WATCH_STRAYS_H
 #include "control/commit/command.h"
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "store/db.h"
 
 enum { STRAYS_MAX = 200 };

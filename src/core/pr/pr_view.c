@@ -9,11 +9,15 @@
  *    "reviews": [{"id", "author", "association", "verdict", "commit", "body", "submittedAt"}],
  *    "threads": [{"id", "path", "line", "resolved", "outdated",
  *                 "comments": [{"id", "author", "association", "body", "createdAt"}]}]}
+ *
+ * Each object is a table of the members of its struct, by which it is written and read.
+ * To add a member: its row, in the order of the form above, and docs/PROTOCOL.md where it is shown.
  */
 #include "core/pr/pr_view.h"
 #include "base/clock.h"
 #include "base/fields.h"
 #include "base/str.h"
+#include <string.h>
 
 enum { TEXT_MAX = 1024 * 1024, LABELS_MAX = 100 };
 
@@ -50,117 +54,219 @@ const char *review_verdict_name(enum review_verdict verdict)
     return verdict_names[verdict];
 }
 
+/* ---- the form ---- */
+
+enum kind {
+    KIND_TEXT,
+    KIND_INT,
+    KIND_BOOL,
+    KIND_TIME,
+    KIND_CHOICE,
+    KIND_TEXTS, /* NULL-terminated. */
+    KIND_LIST,
+};
+
+struct member {
+    const char *key;
+    enum kind kind;
+    size_t at; /* In the struct. */
+    enum field_need need;
+    const char *fallback;     /* Of a text that is absent. */
+    int64_t min;              /* Of a number. */
+    const char *const *names; /* Of a choice. */
+    const struct shape *of;   /* Of a list: its items, and where their number is. */
+    size_t count_at, max;
+};
+
+struct shape {
+    size_t bytes;
+    const struct member *members; /* Ends with one without a key. */
+};
+
+#define AT(type, name) offsetof(struct type, name)
+
+static const struct member check_members[] = {
+    {.key = "id", .kind = KIND_TEXT, .at = AT(check_view, id), .need = FIELD_REQUIRED},
+    {.key = "name", .kind = KIND_TEXT, .at = AT(check_view, name), .need = FIELD_REQUIRED},
+    {.key = "state",
+     .kind = KIND_CHOICE,
+     .at = AT(check_view, state),
+     .need = FIELD_REQUIRED,
+     .names = check_names},
+    {.key = "url", .kind = KIND_TEXT, .at = AT(check_view, url)},
+    {.key = "summary", .kind = KIND_TEXT, .at = AT(check_view, summary)},
+    {.key = "startedAt", .kind = KIND_TIME, .at = AT(check_view, started_us)},
+    {.key = "endedAt", .kind = KIND_TIME, .at = AT(check_view, ended_us)},
+    {.key = "required", .kind = KIND_BOOL, .at = AT(check_view, required)},
+    {.key = "own", .kind = KIND_BOOL, .at = AT(check_view, own)},
+    {.key = "job", .kind = KIND_BOOL, .at = AT(check_view, job)},
+    {.key = NULL},
+};
+static const struct shape check_shape = {.bytes = sizeof(struct check_view),
+                                         .members = check_members};
+
+static const struct member review_members[] = {
+    {.key = "id", .kind = KIND_TEXT, .at = AT(review_view, id), .need = FIELD_REQUIRED},
+    {.key = "author", .kind = KIND_TEXT, .at = AT(review_view, author), .need = FIELD_REQUIRED},
+    {.key = "association", .kind = KIND_TEXT, .at = AT(review_view, association)},
+    {.key = "verdict",
+     .kind = KIND_CHOICE,
+     .at = AT(review_view, verdict),
+     .need = FIELD_REQUIRED,
+     .names = verdict_names},
+    {.key = "commit", .kind = KIND_TEXT, .at = AT(review_view, commit), .fallback = ""},
+    {.key = "body", .kind = KIND_TEXT, .at = AT(review_view, body), .fallback = ""},
+    {.key = "submittedAt", .kind = KIND_TIME, .at = AT(review_view, submitted_us)},
+    {.key = NULL},
+};
+static const struct shape review_shape = {.bytes = sizeof(struct review_view),
+                                          .members = review_members};
+
+static const struct member comment_members[] = {
+    {.key = "id", .kind = KIND_TEXT, .at = AT(thread_comment, id), .need = FIELD_REQUIRED},
+    {.key = "author", .kind = KIND_TEXT, .at = AT(thread_comment, author), .need = FIELD_REQUIRED},
+    {.key = "association", .kind = KIND_TEXT, .at = AT(thread_comment, association)},
+    {.key = "body", .kind = KIND_TEXT, .at = AT(thread_comment, body), .fallback = ""},
+    {.key = "createdAt", .kind = KIND_TIME, .at = AT(thread_comment, created_us)},
+    {.key = NULL},
+};
+static const struct shape comment_shape = {.bytes = sizeof(struct thread_comment),
+                                           .members = comment_members};
+
+static const struct member thread_members[] = {
+    {.key = "id", .kind = KIND_TEXT, .at = AT(thread_view, id), .need = FIELD_REQUIRED},
+    {.key = "path", .kind = KIND_TEXT, .at = AT(thread_view, path)},
+    {.key = "line", .kind = KIND_INT, .at = AT(thread_view, line)},
+    {.key = "resolved", .kind = KIND_BOOL, .at = AT(thread_view, resolved)},
+    {.key = "outdated", .kind = KIND_BOOL, .at = AT(thread_view, outdated)},
+    {.key = "comments",
+     .kind = KIND_LIST,
+     .at = AT(thread_view, comments),
+     .count_at = AT(thread_view, comment_count),
+     .of = &comment_shape,
+     .max = PR_THREAD_COMMENTS_MAX},
+    {.key = NULL},
+};
+static const struct shape thread_shape = {.bytes = sizeof(struct thread_view),
+                                          .members = thread_members};
+
+static const struct member view_members[] = {
+    {.key = "number",
+     .kind = KIND_INT,
+     .at = AT(pr_view, number),
+     .need = FIELD_REQUIRED,
+     .min = 1},
+    {.key = "url", .kind = KIND_TEXT, .at = AT(pr_view, url), .fallback = ""},
+    {.key = "title", .kind = KIND_TEXT, .at = AT(pr_view, title), .fallback = ""},
+    {.key = "author", .kind = KIND_TEXT, .at = AT(pr_view, author), .fallback = ""},
+    {.key = "state",
+     .kind = KIND_CHOICE,
+     .at = AT(pr_view, state),
+     .need = FIELD_REQUIRED,
+     .names = state_names},
+    {.key = "draft", .kind = KIND_BOOL, .at = AT(pr_view, draft)},
+    {.key = "head", .kind = KIND_TEXT, .at = AT(pr_view, head), .need = FIELD_REQUIRED},
+    {.key = "headBranch", .kind = KIND_TEXT, .at = AT(pr_view, head_branch), .fallback = ""},
+    {.key = "base", .kind = KIND_TEXT, .at = AT(pr_view, base), .fallback = ""},
+    {.key = "targetBranch",
+     .kind = KIND_TEXT,
+     .at = AT(pr_view, target_branch),
+     .need = FIELD_REQUIRED},
+    {.key = "mergeCommit", .kind = KIND_TEXT, .at = AT(pr_view, merge_commit)},
+    {.key = "mergeable",
+     .kind = KIND_CHOICE,
+     .at = AT(pr_view, mergeable),
+     .names = mergeable_names},
+    {.key = "autoMerge", .kind = KIND_BOOL, .at = AT(pr_view, auto_merge)},
+    {.key = "queued", .kind = KIND_BOOL, .at = AT(pr_view, queued)},
+    {.key = "updatedAt", .kind = KIND_TIME, .at = AT(pr_view, updated_us)},
+    {.key = "cut", .kind = KIND_BOOL, .at = AT(pr_view, cut)},
+    {.key = "labels", .kind = KIND_TEXTS, .at = AT(pr_view, labels), .max = LABELS_MAX},
+    {.key = "checks",
+     .kind = KIND_LIST,
+     .at = AT(pr_view, checks),
+     .count_at = AT(pr_view, check_count),
+     .of = &check_shape,
+     .max = PR_CHECKS_MAX},
+    {.key = "reviews",
+     .kind = KIND_LIST,
+     .at = AT(pr_view, reviews),
+     .count_at = AT(pr_view, review_count),
+     .of = &review_shape,
+     .max = PR_REVIEWS_MAX},
+    {.key = "threads",
+     .kind = KIND_LIST,
+     .at = AT(pr_view, threads),
+     .count_at = AT(pr_view, thread_count),
+     .of = &thread_shape,
+     .max = PR_THREADS_MAX},
+    {.key = NULL},
+};
+static const struct shape view_shape = {.bytes = sizeof(struct pr_view), .members = view_members};
+
 /* ---- writing ---- */
 
-static void write_checks(struct jw *jw, const struct pr_view *view)
+static void write_object(struct jw *jw, const struct shape *shape, const char *object);
+
+static void write_texts(struct jw *jw, const struct member *member, const char *object)
 {
+    const char **texts;
+    memcpy(&texts, object + member->at, sizeof texts);
+    jw_key(jw, member->key);
     jw_begin(jw, '[');
-    for (size_t i = 0; i < view->check_count; i++) {
-        const struct check_view *check = &view->checks[i];
-        jw_begin(jw, '{');
-        jw_kstr(jw, "id", check->id);
-        jw_kstr(jw, "name", check->name);
-        jw_kstr(jw, "state", check_names[check->state]);
-        jw_kstr(jw, "url", check->url);
-        jw_kstr(jw, "summary", check->summary);
-        jw_ktime(jw, "startedAt", check->started_us);
-        jw_ktime(jw, "endedAt", check->ended_us);
-        jw_kbool(jw, "required", check->required);
-        jw_kbool(jw, "own", check->own);
-        jw_kbool(jw, "job", check->job);
-        jw_end(jw, '}');
-    }
+    for (size_t i = 0; texts != NULL && texts[i] != NULL; i++)
+        jw_str(jw, texts[i]);
     jw_end(jw, ']');
 }
 
-static void write_reviews(struct jw *jw, const struct pr_view *view)
+static void write_list(struct jw *jw, const struct member *member, const char *object)
 {
+    const char *items;
+    size_t count;
+    memcpy(&items, object + member->at, sizeof items);
+    memcpy(&count, object + member->count_at, sizeof count);
+    jw_key(jw, member->key);
     jw_begin(jw, '[');
-    for (size_t i = 0; i < view->review_count; i++) {
-        const struct review_view *review = &view->reviews[i];
-        jw_begin(jw, '{');
-        jw_kstr(jw, "id", review->id);
-        jw_kstr(jw, "author", review->author);
-        jw_kstr(jw, "association", review->association);
-        jw_kstr(jw, "verdict", verdict_names[review->verdict]);
-        jw_kstr(jw, "commit", review->commit);
-        jw_kstr(jw, "body", review->body);
-        jw_ktime(jw, "submittedAt", review->submitted_us);
-        jw_end(jw, '}');
-    }
+    for (size_t i = 0; i < count; i++)
+        write_object(jw, member->of, items + i * member->of->bytes);
     jw_end(jw, ']');
 }
 
-static void write_comments(struct jw *jw, const struct thread_view *thread)
+static void write_object(struct jw *jw, const struct shape *shape, const char *object)
 {
-    jw_begin(jw, '[');
-    for (size_t i = 0; i < thread->comment_count; i++) {
-        const struct thread_comment *comment = &thread->comments[i];
-        jw_begin(jw, '{');
-        jw_kstr(jw, "id", comment->id);
-        jw_kstr(jw, "author", comment->author);
-        jw_kstr(jw, "association", comment->association);
-        jw_kstr(jw, "body", comment->body);
-        jw_ktime(jw, "createdAt", comment->created_us);
-        jw_end(jw, '}');
+    jw_begin(jw, '{');
+    for (const struct member *member = shape->members; member->key != NULL; member++) {
+        const void *at = object + member->at;
+        switch (member->kind) {
+        case KIND_TEXT:
+            jw_kstr(jw, member->key, *(const char *const *)at);
+            break;
+        case KIND_INT:
+            jw_kint(jw, member->key, *(const int64_t *)at);
+            break;
+        case KIND_BOOL:
+            jw_kbool(jw, member->key, *(const bool *)at);
+            break;
+        case KIND_TIME:
+            jw_ktime(jw, member->key, *(const int64_t *)at);
+            break;
+        case KIND_CHOICE:
+            jw_kstr(jw, member->key, member->names[*(const unsigned *)at]);
+            break;
+        case KIND_TEXTS:
+            write_texts(jw, member, object);
+            break;
+        case KIND_LIST:
+            write_list(jw, member, object);
+            break;
+        }
     }
-    jw_end(jw, ']');
-}
-
-static void write_threads(struct jw *jw, const struct pr_view *view)
-{
-    jw_begin(jw, '[');
-    for (size_t i = 0; i < view->thread_count; i++) {
-        const struct thread_view *thread = &view->threads[i];
-        jw_begin(jw, '{');
-        jw_kstr(jw, "id", thread->id);
-        jw_kstr(jw, "path", thread->path);
-        jw_kint(jw, "line", thread->line);
-        jw_kbool(jw, "resolved", thread->resolved);
-        jw_kbool(jw, "outdated", thread->outdated);
-        jw_key(jw, "comments");
-        write_comments(jw, thread);
-        jw_end(jw, '}');
-    }
-    jw_end(jw, ']');
-}
-
-static void write_labels(struct jw *jw, const char **labels)
-{
-    jw_begin(jw, '[');
-    for (size_t i = 0; labels != NULL && labels[i] != NULL; i++)
-        jw_str(jw, labels[i]);
-    jw_end(jw, ']');
+    jw_end(jw, '}');
 }
 
 void pr_view_write(struct jw *jw, const struct pr_view *view)
 {
-    jw_begin(jw, '{');
-    jw_kint(jw, "number", view->number);
-    jw_kstr(jw, "url", view->url);
-    jw_kstr(jw, "title", view->title);
-    jw_kstr(jw, "author", view->author);
-    jw_kstr(jw, "state", state_names[view->state]);
-    jw_kbool(jw, "draft", view->draft);
-    jw_kstr(jw, "head", view->head);
-    jw_kstr(jw, "headBranch", view->head_branch);
-    jw_kstr(jw, "base", view->base);
-    jw_kstr(jw, "targetBranch", view->target_branch);
-    jw_kstr(jw, "mergeCommit", view->merge_commit);
-    jw_kstr(jw, "mergeable", mergeable_names[view->mergeable]);
-    jw_kbool(jw, "autoMerge", view->auto_merge);
-    jw_kbool(jw, "queued", view->queued);
-    jw_ktime(jw, "updatedAt", view->updated_us);
-    jw_kbool(jw, "cut", view->cut);
-    jw_key(jw, "labels");
-    write_labels(jw, view->labels);
-    jw_key(jw, "checks");
-    write_checks(jw, view);
-    jw_key(jw, "reviews");
-    write_reviews(jw, view);
-    jw_key(jw, "threads");
-    write_threads(jw, view);
-    jw_end(jw, '}');
+    write_object(jw, &view_shape, (const char *)view);
 }
 
 /* ---- reading ---- */
@@ -169,18 +275,10 @@ void pr_view_write(struct jw *jw, const struct pr_view *view)
 struct decoding {
     struct arena *arena;
     struct err *err;
-    struct pr_view view;
 };
 
-/* A copy in the arena; *text keeps its value when the field is absent. */
-static void copy_text(struct fields *fields, const char *key, enum field_need need,
-                      struct arena *arena, const char **text)
-{
-    const char *found = NULL;
-    fields_string(fields, key, need, &(struct field_text){.max = TEXT_MAX}, &found);
-    if (found != NULL)
-        *text = arena_strdup(arena, found);
-}
+static enum rc decode_object(const struct decoding *decoding, const struct shape *shape,
+                             const struct js *document, const char *path, char *object);
 
 static void take_time(struct fields *fields, const char *key, int64_t *ret_us)
 {
@@ -190,161 +288,93 @@ static void take_time(struct fields *fields, const char *key, int64_t *ret_us)
         fields_fail(fields, key, "%s must be a time, such as 2026-07-03T12:00:00Z", key);
 }
 
-static enum rc decode_check(struct decoding *decoding, const struct js *object, const char *path)
+/* Copies go to the arena: the document ends before the view does. */
+static void take_texts(struct fields *fields, const struct member *member, struct arena *arena,
+                       char *object)
 {
-    struct check_view check = {.id = ""};
-    int state = CHECK_PENDING;
-    struct fields fields;
-    fields_open(&fields, object, path, decoding->err);
-    copy_text(&fields, "id", FIELD_REQUIRED, decoding->arena, &check.id);
-    copy_text(&fields, "name", FIELD_REQUIRED, decoding->arena, &check.name);
-    fields_choice(&fields, "state", FIELD_REQUIRED, check_names, &state);
-    copy_text(&fields, "url", FIELD_OPTIONAL, decoding->arena, &check.url);
-    copy_text(&fields, "summary", FIELD_OPTIONAL, decoding->arena, &check.summary);
-    take_time(&fields, "startedAt", &check.started_us);
-    take_time(&fields, "endedAt", &check.ended_us);
-    fields_bool(&fields, "required", FIELD_OPTIONAL, &check.required);
-    fields_bool(&fields, "own", FIELD_OPTIONAL, &check.own);
-    fields_bool(&fields, "job", FIELD_OPTIONAL, &check.job);
-    check.state = (enum check_state)state;
-    decoding->view.checks[decoding->view.check_count++] = check;
-    return fields_close(&fields);
+    const struct js *array = NULL;
+    fields_strings(fields, member->key, member->need, member->max, &(struct field_text){.min = 0},
+                   &array);
+    const char **texts = arena_array(arena, js_count(array) + 1, sizeof *texts);
+    for (size_t i = 0; i < js_count(array); i++)
+        texts[i] = arena_strdup(arena, js_str(js_at(array, i), ""));
+    memcpy(object + member->at, &texts, sizeof texts);
 }
 
-static enum rc decode_review(struct decoding *decoding, const struct js *object, const char *path)
+static enum rc take_list(struct fields *fields, const struct member *member,
+                         const struct decoding *decoding, char *object)
 {
-    struct review_view review = {.body = "", .commit = ""};
-    int verdict = REVIEW_COMMENTED;
-    struct fields fields;
-    fields_open(&fields, object, path, decoding->err);
-    copy_text(&fields, "id", FIELD_REQUIRED, decoding->arena, &review.id);
-    copy_text(&fields, "author", FIELD_REQUIRED, decoding->arena, &review.author);
-    copy_text(&fields, "association", FIELD_OPTIONAL, decoding->arena, &review.association);
-    fields_choice(&fields, "verdict", FIELD_REQUIRED, verdict_names, &verdict);
-    copy_text(&fields, "commit", FIELD_OPTIONAL, decoding->arena, &review.commit);
-    copy_text(&fields, "body", FIELD_OPTIONAL, decoding->arena, &review.body);
-    take_time(&fields, "submittedAt", &review.submitted_us);
-    review.verdict = (enum review_verdict)verdict;
-    decoding->view.reviews[decoding->view.review_count++] = review;
-    return fields_close(&fields);
-}
-
-static enum rc decode_comment(struct decoding *decoding, const struct js *object, const char *path,
-                              struct thread_comment *comment)
-{
-    struct fields fields;
-    *comment = (struct thread_comment){.body = ""};
-    fields_open(&fields, object, path, decoding->err);
-    copy_text(&fields, "id", FIELD_REQUIRED, decoding->arena, &comment->id);
-    copy_text(&fields, "author", FIELD_REQUIRED, decoding->arena, &comment->author);
-    copy_text(&fields, "association", FIELD_OPTIONAL, decoding->arena, &comment->association);
-    copy_text(&fields, "body", FIELD_OPTIONAL, decoding->arena, &comment->body);
-    take_time(&fields, "createdAt", &comment->created_us);
-    return fields_close(&fields);
-}
-
-static enum rc decode_thread(struct decoding *decoding, const struct js *object, const char *path)
-{
-    struct arena *arena = decoding->arena;
-    struct thread_view thread = {.line = 0};
-    const struct js *comments = NULL;
-    struct fields fields;
-    fields_open(&fields, object, path, decoding->err);
-    copy_text(&fields, "id", FIELD_REQUIRED, arena, &thread.id);
-    copy_text(&fields, "path", FIELD_OPTIONAL, arena, &thread.path);
-    fields_int(&fields, "line", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX}, &thread.line);
-    fields_bool(&fields, "resolved", FIELD_OPTIONAL, &thread.resolved);
-    fields_bool(&fields, "outdated", FIELD_OPTIONAL, &thread.outdated);
-    fields_array(&fields, "comments", FIELD_OPTIONAL, PR_THREAD_COMMENTS_MAX, &comments);
-    enum rc rc = fields_close(&fields);
-    thread.comments = arena_array(arena, js_count(comments) + 1, sizeof *thread.comments);
-    for (size_t i = 0; i < js_count(comments) && rc == RC_OK; i++)
-        rc = decode_comment(decoding, js_at(comments, i),
-                            arena_printf(arena, "%s.comments[%zu]", path, i),
-                            &thread.comments[thread.comment_count++]);
-    decoding->view.threads[decoding->view.thread_count++] = thread;
-    return rc;
-}
-
-/* The lists of a view, not decoded yet. */
-struct lists {
-    const struct js *labels, *checks, *reviews, *threads;
-};
-
-static void decode_place(struct fields *fields, struct decoding *decoding)
-{
-    struct pr_view *view = &decoding->view;
-    struct arena *arena = decoding->arena;
-    fields_int(fields, "number", FIELD_REQUIRED, &(struct field_range){1, INT64_MAX},
-               &view->number);
-    copy_text(fields, "url", FIELD_OPTIONAL, arena, &view->url);
-    copy_text(fields, "title", FIELD_OPTIONAL, arena, &view->title);
-    copy_text(fields, "author", FIELD_OPTIONAL, arena, &view->author);
-    copy_text(fields, "head", FIELD_REQUIRED, arena, &view->head);
-    copy_text(fields, "headBranch", FIELD_OPTIONAL, arena, &view->head_branch);
-    copy_text(fields, "base", FIELD_OPTIONAL, arena, &view->base);
-    copy_text(fields, "targetBranch", FIELD_REQUIRED, arena, &view->target_branch);
-    copy_text(fields, "mergeCommit", FIELD_OPTIONAL, arena, &view->merge_commit);
-}
-
-static enum rc decode_top(struct decoding *decoding, const struct js *document, struct lists *lists)
-{
-    struct pr_view *view = &decoding->view;
-    int state = PR_OPEN, mergeable = MERGE_UNKNOWN;
-    struct fields fields;
-    fields_open(&fields, document, "", decoding->err);
-    decode_place(&fields, decoding);
-    fields_choice(&fields, "state", FIELD_REQUIRED, state_names, &state);
-    fields_choice(&fields, "mergeable", FIELD_OPTIONAL, mergeable_names, &mergeable);
-    fields_bool(&fields, "draft", FIELD_OPTIONAL, &view->draft);
-    fields_bool(&fields, "autoMerge", FIELD_OPTIONAL, &view->auto_merge);
-    fields_bool(&fields, "queued", FIELD_OPTIONAL, &view->queued);
-    fields_bool(&fields, "cut", FIELD_OPTIONAL, &view->cut);
-    take_time(&fields, "updatedAt", &view->updated_us);
-    fields_strings(&fields, "labels", FIELD_OPTIONAL, LABELS_MAX, &(struct field_text){.min = 0},
-                   &lists->labels);
-    fields_array(&fields, "checks", FIELD_OPTIONAL, PR_CHECKS_MAX, &lists->checks);
-    fields_array(&fields, "reviews", FIELD_OPTIONAL, PR_REVIEWS_MAX, &lists->reviews);
-    fields_array(&fields, "threads", FIELD_OPTIONAL, PR_THREADS_MAX, &lists->threads);
-    view->state = (enum pr_state)state;
-    view->mergeable = (enum pr_mergeable)mergeable;
-    return fields_close(&fields);
-}
-
-static enum rc decode_each(struct decoding *decoding, const struct js *array, const char *key,
-                           enum rc (*decode)(struct decoding *decoding, const struct js *object,
-                                             const char *path))
-{
+    const struct js *array = NULL;
     enum rc rc = RC_OK;
-    for (size_t i = 0; i < js_count(array) && rc == RC_OK; i++)
-        rc = decode(decoding, js_at(array, i), arena_printf(decoding->arena, "%s[%zu]", key, i));
+    fields_array(fields, member->key, member->need, member->max, &array);
+    size_t count = js_count(array);
+    char *items = arena_array(decoding->arena, count + 1, member->of->bytes);
+    const char *within = fields->path;
+    for (size_t i = 0; i < count && rc == RC_OK; i++)
+        rc = decode_object(decoding, member->of, js_at(array, i),
+                           arena_printf(decoding->arena, "%s%s%s[%zu]", within,
+                                        within[0] ? "." : "", member->key, i),
+                           items + i * member->of->bytes);
+    memcpy(object + member->at, &items, sizeof items);
+    memcpy(object + member->count_at, &count, sizeof count);
     return rc;
+}
+
+static enum rc take_member(struct fields *fields, const struct member *member,
+                           const struct decoding *decoding, char *object)
+{
+    void *at = object + member->at;
+    const char *text = NULL;
+    int choice = 0;
+    switch (member->kind) {
+    case KIND_TEXT:
+        fields_string(fields, member->key, member->need, &(struct field_text){.max = TEXT_MAX},
+                      &text);
+        *(const char **)at = text != NULL ? arena_strdup(decoding->arena, text) : member->fallback;
+        break;
+    case KIND_INT:
+        fields_int(fields, member->key, member->need, &(struct field_range){member->min, INT64_MAX},
+                   at);
+        break;
+    case KIND_BOOL:
+        fields_bool(fields, member->key, member->need, at);
+        break;
+    case KIND_TIME:
+        take_time(fields, member->key, at);
+        break;
+    case KIND_CHOICE:
+        fields_choice(fields, member->key, member->need, member->names, &choice);
+        *(unsigned *)at = (unsigned)choice;
+        break;
+    case KIND_TEXTS:
+        take_texts(fields, member, decoding->arena, object);
+        break;
+    case KIND_LIST:
+        return take_list(fields, member, decoding, object);
+    }
+    return RC_OK;
+}
+
+/* The object is zeroed.  Of its own errors the first wins; an item of a list is reported before a
+   member that is not known. */
+static enum rc decode_object(const struct decoding *decoding, const struct shape *shape,
+                             const struct js *document, const char *path, char *object)
+{
+    struct fields fields;
+    enum rc rc = RC_OK;
+    fields_open(&fields, document, path, decoding->err);
+    for (const struct member *member = shape->members; member->key != NULL && rc == RC_OK; member++)
+        rc = take_member(&fields, member, decoding, object);
+    return rc == RC_OK ? fields_close(&fields) : rc;
 }
 
 enum rc pr_view_decode(const struct js *document, struct arena *arena, struct pr_view *ret_view,
                        struct err *err)
 {
-    struct decoding decoding = {
-        .arena = arena,
-        .err = err,
-        .view = {.url = "", .title = "", .author = "", .head_branch = "", .base = ""}};
-    struct pr_view *view = &decoding.view;
-    struct lists lists = {NULL, NULL, NULL, NULL};
-    enum rc rc = decode_top(&decoding, document, &lists);
-    if (rc != RC_OK)
-        return rc;
-    view->labels = arena_array(arena, js_count(lists.labels) + 1, sizeof *view->labels);
-    for (size_t i = 0; i < js_count(lists.labels); i++)
-        view->labels[i] = arena_strdup(arena, js_str(js_at(lists.labels, i), ""));
-    view->checks = arena_array(arena, js_count(lists.checks) + 1, sizeof *view->checks);
-    view->reviews = arena_array(arena, js_count(lists.reviews) + 1, sizeof *view->reviews);
-    view->threads = arena_array(arena, js_count(lists.threads) + 1, sizeof *view->threads);
-    rc = decode_each(&decoding, lists.checks, "checks", decode_check);
+    struct pr_view view = {0};
+    const struct decoding decoding = {.arena = arena, .err = err};
+    enum rc rc = decode_object(&decoding, &view_shape, document, "", (char *)&view);
     if (rc == RC_OK)
-        rc = decode_each(&decoding, lists.reviews, "reviews", decode_review);
-    if (rc == RC_OK)
-        rc = decode_each(&decoding, lists.threads, "threads", decode_thread);
-    if (rc == RC_OK)
-        *ret_view = decoding.view;
+        *ret_view = view;
     return rc;
 }

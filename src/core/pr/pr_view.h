@@ -2,8 +2,9 @@
  * pr_view.h - what a forge shows of a pull request at one moment: its heads, checks, reviews and
  * threads.
  *
- * Forges fill it in (forge/prs.h), the shepherd decides by it (core/pr/shepherd.h).  Texts live in
- * the arena of the call that made it.  A text by a person or a program at the forge is untrusted.
+ * Forges fill it in (forge/port/prs.h), the shepherd decides by it (core/pr/shepherd.h).  Texts
+ * live in the arena of the call that made it.  A text by a person or a program at the forge is
+ * untrusted.
  */
 #ifndef CORE_PR_PR_VIEW_H
 #define CORE_PR_PR_VIEW_H

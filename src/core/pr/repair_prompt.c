@@ -42,10 +42,6 @@ static void add_checks(struct buf *to, const struct repair_request *request, str
              "delete a check or a test to make it pass.\n\n");
     if (request->fault != NULL)
         add_fenced(to, request, "the logs of the checks", request->fault, arena);
-    if (request->known_answer != NULL) {
-        buf_adds(to, "\nThe same failure was mended before. What was said then:\n");
-        add_fenced(to, request, "an earlier repair", request->known_answer, arena);
-    }
 }
 
 static void add_conflict(struct buf *to, const struct repair_request *request, struct arena *arena)

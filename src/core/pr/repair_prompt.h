@@ -34,8 +34,7 @@ struct repair_request {
     const char *fault;                   /* REPAIR_CHECKS, REPAIR_CONFLICT: what failed; or NULL */
     const struct repair_thread *threads; /* REPAIR_REVIEW */
     size_t thread_count;
-    const char *boundary;     /* Random, for what is untrusted: core/run/untrusted.h */
-    const char *known_answer; /* What mended the same failure before; or NULL */
+    const char *boundary; /* Random, for what is untrusted: core/run/untrusted.h */
 };
 const char *repair_prompt(const struct repair_request *request, struct arena *arena);
 

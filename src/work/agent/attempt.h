@@ -22,7 +22,7 @@
 #ifndef WORK_AGENT_ATTEMPT_H
 #define WORK_AGENT_ATTEMPT_H
 #include "core/agent/infer.h"
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "work/agent/adapter.h"
 #include "work/agent/compute.h"
 #include "work/agent/rollout.h"

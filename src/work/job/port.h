@@ -89,6 +89,8 @@ struct port_forge_request {
     const char *repository;
     enum forge_access access;
     bool token; /* A token is wanted. */
+    /* The hash of one that the forge has refused: the token that is wanted is to be another. */
+    const char *refused_sha256;
     /* Calls of its API, in blocks: the governor of the forge's quota (core/pr/governor.h). */
     const char *host, *resource; /* NULL: this is not about calls. */
     int64_t want;                /* So many more; 0: none. */

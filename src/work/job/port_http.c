@@ -500,6 +500,7 @@ static enum rc http_forge_access(struct port *port, const struct port_ref *lease
     write_ref(&exchange.jw, lease);
     jw_kstr(&exchange.jw, "access", forge_access_name(wish->access));
     jw_kbool(&exchange.jw, "token", wish->token);
+    jw_optstr(&exchange.jw, "refused", wish->refused_sha256);
     if (wish->host != NULL)
         write_calls(&exchange.jw, wish);
     const struct http_call how = {.path = "/v1/jobs/forge-access", .timeout_ms = CALL_MS};

@@ -6,9 +6,12 @@
  * the forge's window ends.
  */
 #include "work/job/repo_step.h"
+#include "base/hash.h"
+#include "forge/forges.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     BLOCK = 20,     /* Calls that are asked for at once. */
@@ -35,7 +38,9 @@ struct step_forge {
         const char *token; /* In the step's arena; NULL: the server has none. */
         int64_t expires_us;
         bool asked;
+        const char *refused; /* By the forge: the token is another, or there is no other. */
     } tokens[ACCESS_COUNT];
+    struct git_renewal renewal;
     struct quota quotas[PLACES_MAX];
     size_t quota_count;
 };
@@ -147,6 +152,8 @@ static void gate_told(void *ctx, const struct forge_limit_seen *seen)
     }
 }
 
+static enum rc renew(void *ctx, const char *refused, const char **ret_credential);
+
 static struct step_forge *forge_of(struct step *step)
 {
     if (step->forge == NULL) {
@@ -154,6 +161,7 @@ static struct step_forge *forge_of(struct step *step)
         step->forge->step = step;
         step->forge->gate = (struct forge_gate){
             .ask = gate_ask, .told = gate_told, .ctx = step->forge};
+        step->forge->renewal = (struct git_renewal){.renew = renew, .ctx = step->forge};
     }
     return step->forge;
 }
@@ -184,20 +192,17 @@ static bool is_fresh(const struct step *step, int64_t expires_us)
     return expires_us == 0 || expires_us - now_us > RENEW_BEFORE_MS * US_PER_MS;
 }
 
-static enum rc take_token(struct step *step, enum forge_access access, const char **ret_token,
-                          struct err *err)
+/* refused: the hash of one that is not to be had again, or NULL. */
+static enum rc ask_token(struct step_forge *forge, enum forge_access access, const char *refused,
+                         struct err *err)
 {
-    struct step_forge *forge = forge_of(step);
+    struct step *step = forge->step;
     struct port_forge_answer answer = {0};
-    forge->access = access;
-    if (forge->tokens[access].asked && is_fresh(step, forge->tokens[access].expires_us)) {
-        *ret_token = forge->tokens[access].token;
-        return RC_OK;
-    }
     const struct port_forge_request request = {.config = &step->input.config,
                                                .repository = step->input.repository,
                                                .access = access,
-                                               .token = true};
+                                               .token = true,
+                                               .refused_sha256 = refused};
     enum rc rc = ask_server(step, &request, &answer, err);
     if (rc != RC_OK)
         return rc;
@@ -210,7 +215,49 @@ static enum rc take_token(struct step *step, enum forge_access access, const cha
     forge->tokens[access].token = token;
     forge->tokens[access].expires_us = answer.token.expires_us;
     forge_token_wipe(&answer.token);
-    *ret_token = token;
+    return RC_OK;
+}
+
+static enum rc take_token(struct step *step, enum forge_access access, const char **ret_token,
+                          struct err *err)
+{
+    struct step_forge *forge = forge_of(step);
+    enum rc rc = RC_OK;
+    forge->access = access;
+    if (!forge->tokens[access].asked || !is_fresh(step, forge->tokens[access].expires_us))
+        rc = ask_token(forge, access, NULL, err);
+    if (rc == RC_OK)
+        *ret_token = forge->tokens[access].token;
+    return rc;
+}
+
+/* A refused token is told to the server once: another that was made a moment ago is refused for
+   another reason.  Calls that still hold the first one get the second. */
+static enum rc renew(void *ctx, const char *refused, const char **ret_credential)
+{
+    struct step_forge *forge = ctx;
+    struct step *step = forge->step;
+    char sha256[SHA256_TEXT_BYTES];
+    struct err err = {0};
+    enum forge_access access = 0;
+    while (access < ACCESS_COUNT && !text_same(forge->tokens[access].token, refused) &&
+           !text_same(forge->tokens[access].refused, refused))
+        access++;
+    if (access == ACCESS_COUNT) /* A variable of this worker. */
+        return RC_UNAUTHORIZED;
+    if (forge->tokens[access].refused == NULL) {
+        forge->tokens[access].refused = arena_strdup(step->arena, refused);
+        sha256_hex(refused, strlen(refused), sha256);
+        enum rc rc = ask_token(forge, access, sha256, &err);
+        if (rc != RC_OK)
+            return rc;
+        if (text_same(step->token, refused))
+            step->token = forge->tokens[access].token;
+    }
+    const char *token = forge->tokens[access].token;
+    if (token == NULL || text_same(token, refused))
+        return RC_UNAUTHORIZED;
+    *ret_credential = token;
     return RC_OK;
 }
 
@@ -243,6 +290,7 @@ enum rc step_credential(struct step *step, enum forge_access access, struct err 
     if (token == NULL && name != NULL)
         token = getenv(name);
     step->token = token;
+    step->renewal = &forge_of(step)->renewal;
     return text_empty(token) ? missing(step, access, err) : RC_OK;
 }
 

@@ -7,7 +7,7 @@
  */
 #ifndef WORK_JOB_REPO_STEP_H
 #define WORK_JOB_REPO_STEP_H
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "forge/token_source.h"
 #include "work/job/step.h"
 

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "forge/git.h"
+#include "forge/git/git.h"
 #include "work/sandbox/hidden.h"
 #include <errno.h>
 #include <limits.h>

@@ -231,6 +231,7 @@ struct git step_git(const struct step *step)
     return (struct git){
         .home = arena_printf(step->arena, "%s/git", step->site->work_dir),
         .credential = step->token != NULL ? step->token : own,
+        .renewal = step->renewal,
         .cancel = &step->stop->reason,
         .deadline_us = step->deadline_us,
     };

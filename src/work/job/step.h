@@ -25,8 +25,8 @@
 #include "core/config/account_config.h"
 #include "core/config/repo_config.h"
 #include "core/step_kind.h"
-#include "forge/forge.h"
-#include "forge/git.h"
+#include "forge/git/git.h"
+#include "forge/port/forge.h"
 #include "work/job/port.h"
 #include "work/job/slots.h"
 #include "work/job/steer.h"
@@ -117,7 +117,8 @@ struct step {
     struct port_failure failure; /* Set by step_fail. */
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
     const char *token;           /* For the repository (repo_step.h); NULL: none was asked for. */
-    struct step_forge *forge;    /* repo_step.c's; NULL: no forge was called. */
+    const struct git_renewal *renewal; /* The same: another one, should the forge refuse it. */
+    struct step_forge *forge;          /* repo_step.c's; NULL: no forge was called. */
 };
 
 /* What the worker does for a step: one of the functions at the end.  NULL: workers of drover do not

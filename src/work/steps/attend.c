@@ -9,8 +9,8 @@
  * reached fails the step, which is tried again.
  */
 #include "base/fault.h"
-#include "forge/checks.h"
-#include "forge/prs.h"
+#include "forge/port/checks.h"
+#include "forge/port/prs.h"
 #include "work/job/repo_step.h"
 #include <string.h>
 
@@ -143,9 +143,9 @@ static enum rc merge(struct attending *attending, const struct js *act, struct e
                                 (long long)attending->ref.number, input->title),
     };
     enum rc rc = step_still_mine(attending->step, err);
-    return rc == RC_OK
-               ? attending->forge->merge(attending->call, &wanted, attending->merge_commit, err)
-               : rc;
+    return rc == RC_OK ? attending->forge->merge(attending->forge, attending->call, &wanted,
+                                                 attending->merge_commit, err)
+                       : rc;
 }
 
 static enum rc auto_merge(struct attending *attending, const struct js *act, struct err *err)
@@ -184,7 +184,8 @@ static enum rc close_it(struct attending *attending, const struct js *act, struc
         .target_branch = attending->target_branch,
     };
     enum rc rc = step_still_mine(attending->step, err);
-    return rc == RC_OK ? attending->forge->close(attending->call, &closing, err) : rc;
+    return rc == RC_OK ? attending->forge->close(attending->forge, attending->call, &closing, err)
+                       : rc;
 }
 
 /* In this order: a thread is answered before the merge ends the pull request. */

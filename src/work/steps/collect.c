@@ -13,7 +13,7 @@
  * When the forge does not answer, the step is retried later.
  */
 #include "base/hash.h"
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "work/agent/attempt.h"
 #include "work/job/repo_step.h"
 #include "work/tree/worktree.h"
@@ -54,7 +54,7 @@ static enum rc look(struct attempt *attempt, struct err *err)
     struct forge_question question = {.url = input->config.url, .branch = input->branch};
     enum rc rc = step_forge_open(step, ACCESS_READ, &call, &forge, err);
     if (rc == RC_OK)
-        rc = forge->look(&call, &question, step->arena, &attempt->found, err);
+        rc = forge->look(forge, &call, &question, step->arena, &attempt->found, err);
     if (rc == RC_OK || rc == RC_CANCELLED || rc == RC_STALE || rc == RC_LIMIT)
         return rc;
     return step_fail(step, rc == RC_TIMEOUT ? RC_UNREACHABLE : rc, err,

@@ -9,8 +9,8 @@
  */
 #include "base/clock.h"
 #include "base/fault.h"
-#include "forge/issues.h"
-#include "forge/prs.h"
+#include "forge/port/issues.h"
+#include "forge/port/prs.h"
 #include "work/job/repo_step.h"
 
 struct comment {
@@ -28,7 +28,7 @@ static enum rc write_comment(const struct comment *comment, const struct forge_c
     const struct pr_ref ref = {
         .url = comment->step->input.config.url, .number = comment->number, .issue = true};
     if (issues != NULL && issues->note != NULL)
-        return issues->note(comment->call, ref.url, ref.number, words, comment->err);
+        return issues->note(issues, comment->call, ref.url, ref.number, words, comment->err);
     if (prs == NULL || prs->comment == NULL)
         return err_set(comment->err, RC_INVALID, "NO_COMMENTS",
                        "The forge %.50s has no comments that can be edited.", comment->forge->name);
@@ -49,8 +49,8 @@ static enum rc close_issue(const struct comment *comment)
     enum rc rc = fault_point("comment.close", comment->err);
     if (rc != RC_OK)
         return rc;
-    rc = issues->change(comment->call, step->input.config.url, comment->number, &words, step->arena,
-                        &issue, comment->err);
+    rc = issues->change(issues, comment->call, step->input.config.url, comment->number, &words,
+                        step->arena, &issue, comment->err);
     return rc == RC_CONFLICT && text_same(comment->err->code, "ISSUE_CLOSED") ? RC_OK : rc;
 }
 

@@ -9,7 +9,7 @@
 #ifndef WORK_STEPS_HAULING_H
 #define WORK_STEPS_HAULING_H
 #include "forge/landing.h"
-#include "forge/prs.h"
+#include "forge/port/prs.h"
 #include "work/job/step.h"
 
 struct hauling {

@@ -6,8 +6,7 @@
  * be had for lack of rights counts as no rights.
  */
 #include "work/steps/issue_reading.h"
-#include "forge/issues.h"
-#include "forge/people.h"
+#include "forge/forges.h"
 #include "work/job/repo_step.h"
 #include <string.h>
 
@@ -152,7 +151,7 @@ static enum rc read_issue(struct reading *reading, int64_t number)
     if (ops == NULL)
         return err_set(reading->err, RC_INVALID, "NO_ISSUES", "The forge %.50s has no issues.",
                        reading->forge->name);
-    enum rc rc = ops->get(reading->call, reading->url, number, reading->step->arena, &issue,
+    enum rc rc = ops->get(ops, reading->call, reading->url, number, reading->step->arena, &issue,
                           reading->err);
     if (rc != RC_OK)
         return rc;
@@ -206,8 +205,8 @@ static enum rc add_link(struct reading *reading, int64_t number, enum issue_rela
             return RC_OK;
     if (view->link_count == ISSUE_VIEW_LINKS_MAX || number == view->number)
         return RC_OK;
-    enum rc rc = reading->forge->issues->get(reading->call, reading->url, number,
-                                             reading->step->arena, &issue, reading->err);
+    enum rc rc = reading->forge->issues->get(reading->forge->issues, reading->call, reading->url,
+                                             number, reading->step->arena, &issue, reading->err);
     if (rc != RC_OK)
         return is_silence(rc) ? RC_OK : rc;
     struct issue_link *link = &view->links[view->link_count];
@@ -237,7 +236,7 @@ static enum rc read_links(struct reading *reading)
     enum rc rc = RC_OK;
     view->links = arena_array(reading->step->arena, ISSUE_VIEW_LINKS_MAX + 1, sizeof *view->links);
     if (ops->blocked_by != NULL)
-        rc = ops->blocked_by(reading->call, reading->url, view->number, reading->step->arena,
+        rc = ops->blocked_by(ops, reading->call, reading->url, view->number, reading->step->arena,
                              &blockers, &count, reading->err);
     if (rc != RC_OK && !is_silence(rc))
         return rc;

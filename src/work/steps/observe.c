@@ -13,8 +13,8 @@
 #include "core/pr/ci_failure.h"
 #include "core/pr/shepherd_facts.h"
 #include "core/text/prose.h"
-#include "forge/checks.h"
-#include "forge/prs.h"
+#include "forge/port/checks.h"
+#include "forge/port/prs.h"
 #include "work/job/repo_step.h"
 #include <string.h>
 

@@ -15,8 +15,9 @@
 #include "base/log.h"
 #include "core/event_types.h"
 #include "core/text/redact.h"
-#include "forge/checks.h"
-#include "forge/prs.h"
+#include "forge/forges.h"
+#include "forge/port/checks.h"
+#include "forge/port/prs.h"
 #include "work/job/repo_step.h"
 #include "work/job/step_secrets.h"
 #include "work/steps/pr_text.h"
@@ -256,8 +257,8 @@ static enum rc open_pr(struct publishing *publishing, struct err *err)
     if (rc != RC_OK)
         return rc;
     report_request(step);
-    rc = publishing->forge->open_pr(&publishing->call, &publishing->change, step->arena,
-                                    &publishing->pr, err);
+    rc = publishing->forge->open_pr(publishing->forge, &publishing->call, &publishing->change,
+                                    step->arena, &publishing->pr, err);
     worktree_drop(step, publishing->change.scratch);
     if (rc == RC_OK)
         rc = put_check(publishing, err);

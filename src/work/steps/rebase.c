@@ -13,7 +13,7 @@
  */
 #include "base/fault.h"
 #include "base/fd.h"
-#include "forge/branch_move.h"
+#include "forge/port/branch_move.h"
 #include "work/job/repo_step.h"
 #include "work/tree/tree_merge.h"
 #include "work/tree/worktree.h"

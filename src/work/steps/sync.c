@@ -14,8 +14,8 @@
  * cannot be listed, as for want of a permission, are no failure: what changed is found by comparing
  * state.
  */
-#include "forge/deliveries.h"
-#include "forge/prs.h"
+#include "forge/port/deliveries.h"
+#include "forge/port/prs.h"
 #include "work/job/repo_step.h"
 
 enum {

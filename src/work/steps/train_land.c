@@ -148,11 +148,11 @@ static enum rc merge_one(struct hauling *hauling, size_t at, char commit[GIT_HAS
     if (rc == RC_OK)
         rc = fault_point("train.push", err);
     if (rc == RC_OK)
-        rc = hauling->ops->merge(&hauling->call, &merge, commit, err);
+        rc = hauling->ops->merge(hauling->ops, &hauling->call, &merge, commit, err);
     bool made = false;
     struct err why = {0};
     if (rc == RC_CONFLICT && make_ready(hauling, car, &made, &why) == RC_OK && made)
-        rc = hauling->ops->merge(&hauling->call, &merge, commit, err);
+        rc = hauling->ops->merge(hauling->ops, &hauling->call, &merge, commit, err);
     return rc == RC_OK ? fault_point("train.pushed", err) : rc;
 }
 

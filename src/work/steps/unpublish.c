@@ -3,7 +3,7 @@
  * its last commit is not the run's, and a pull request that was never recorded.  It moves the fence
  * of the run in any case, so that a publish that is still under way is refused.
  */
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "work/job/repo_step.h"
 
 static const char *const outcomes[] = {
@@ -27,7 +27,7 @@ enum rc step_unpublish(struct step *step, struct err *err)
         .holder = step_holder(step),
     };
     struct forge_withdrawn withdrawn = {.branch = BRANCH_ABSENT};
-    rc = forge->withdraw(&call, &withdrawal, &withdrawn, err);
+    rc = forge->withdraw(forge, &call, &withdrawal, &withdrawn, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);

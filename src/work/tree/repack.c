@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "forge/git.h"
+#include "forge/git/git.h"
 #include "work/tree/mirror.h"
 #include <dirent.h>
 

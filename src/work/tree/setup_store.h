@@ -17,7 +17,7 @@
  */
 #ifndef WORK_TREE_SETUP_STORE_H
 #define WORK_TREE_SETUP_STORE_H
-#include "forge/git.h"
+#include "forge/git/git.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -9,9 +9,9 @@
  */
 #include "work/tree/snapshot.h"
 #include "base/fd.h"
-#include "forge/forge.h"
-#include "forge/origin.h"
-#include "forge/pack.h"
+#include "forge/forges.h"
+#include "forge/git/origin.h"
+#include "forge/git/pack.h"
 #include "work/tree/collect.h"
 #include "work/tree/mirror.h"
 #include "work/tree/worktree.h"

@@ -11,7 +11,7 @@
  *   3. The index holds no gitlink while git compares it with the tree: for a gitlink git starts
  *      `git status` in that directory, with the configuration that lies there.
  *   4. Only bytes come out: a hash, names, a diff, a pack.  No git outside the sandbox opens the
- *      git directory, which the sandbox can write (forge/pack.h takes the pack).
+ *      git directory, which the sandbox can write (forge/git/pack.h takes the pack).
  *
  * A repository inside the tree is left out: what is in it is in no patch and no snapshot.  Its name
  * is reported.  A gitlink of the base commit stays as it is for as long as its directory is there

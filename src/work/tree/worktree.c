@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/text/redact.h"
-#include "forge/origin_access.h"
+#include "forge/git/origin_access.h"
 #include "work/job/repo_step.h"
 #include "work/job/step_secrets.h"
 #include "work/tree/mirror.h"

@@ -86,6 +86,60 @@ START_TEST(what_an_event_has_not_is_left_out)
 }
 END_TEST
 
+static struct js *written(const struct event *event)
+{
+    CLEANUP(buf_release) struct buf buf;
+    struct js *tree = NULL;
+    buf_init(&buf, 10000);
+    struct jw jw = jw_to(&buf);
+    event_write(&jw, event);
+    ck_assert_int_eq(js_parse(buf.data, buf.len, &tree, NULL), RC_OK);
+    return tree;
+}
+
+/* What its sender gave it stays; what the server adds stands beside it. */
+START_TEST(an_appended_event_keeps_its_own_attributes)
+{
+    struct event event = full_event();
+    event.type = "com.example.built";
+    event.source = "https://ci.example";
+    event.source_id = "build-7";
+    event.attributes = STR("{\"time\":\"2020-01-01T00:00:00+02:00\",\"dataschema\":\"urn:x\","
+                           "\"flag\":true,\"count\":-3,\"word\":\"a\\\"b\"}");
+    event.data = STR("[1,2]");
+    CLEANUP(js_freep) struct js *tree = written(&event);
+    ck_assert_str_eq(js_get_str(tree, "id", ""), "build-7");
+    ck_assert_str_eq(js_get_str(tree, "source", ""), "https://ci.example");
+    ck_assert_str_eq(js_get_str(tree, "time", ""), "2020-01-01T00:00:00+02:00");
+    ck_assert_str_eq(js_get_str(tree, "recordedtime", ""), "2026-07-03T12:00:00Z");
+    ck_assert_str_eq(js_get_str(tree, "dataschema", ""), "urn:x");
+    ck_assert_str_eq(js_get_str(tree, "word", ""), "a\"b");
+    ck_assert(js_get_bool(tree, "flag", false));
+    ck_assert_int_eq(js_get_int(tree, "count", 0), -3);
+    ck_assert_int_eq(js_get_int(tree, "logseq", 0), 77);
+    ck_assert_str_eq(js_get_str(tree, "actorid", ""), "admin");
+    ck_assert_uint_eq(js_count(js_get(tree, "data")), 2);
+    ck_assert_ptr_null(js_get(tree, "eventversion"));
+}
+END_TEST
+
+START_TEST(an_appended_event_may_have_next_to_nothing)
+{
+    struct event event = {.id = numbered('1'),
+                          .type = "x",
+                          .time_us = 1,
+                          .actor = {"user", "ann"},
+                          .source = "s",
+                          .source_id = "i",
+                          .data = STR("null")};
+    CLEANUP(js_freep) struct js *tree = written(&event);
+    ck_assert_str_eq(js_get_str(tree, "time", ""), "1970-01-01T00:00:00.000001Z");
+    ck_assert_ptr_null(js_get(tree, "recordedtime"));
+    ck_assert_ptr_null(js_get(tree, "data"));
+    ck_assert_ptr_null(js_get(tree, "dataschema"));
+}
+END_TEST
+
 START_TEST(attributes_from_outside_are_escaped)
 {
     CLEANUP(buf_release) struct buf buf;
@@ -184,6 +238,8 @@ Suite *event_suite(void)
     TCase *tc = tcase_create("event");
     tcase_add_test(tc, an_event_is_written_as_a_cloud_event);
     tcase_add_test(tc, what_an_event_has_not_is_left_out);
+    tcase_add_test(tc, an_appended_event_keeps_its_own_attributes);
+    tcase_add_test(tc, an_appended_event_may_have_next_to_nothing);
     tcase_add_test(tc, attributes_from_outside_are_escaped);
     tcase_add_loop_test(tc, types_have_a_severity, 0, (int)COUNT_OF(severities));
     tcase_add_test(tc, severities_have_names);

@@ -2,11 +2,10 @@
  * test_forge_can.c - what forges can do: said by .can, met by the functions, and documented.
  */
 #include "base/fd.h"
-#include "forge/checks.h"
-#include "forge/deliveries.h"
-#include "forge/forge.h"
-#include "forge/issues.h"
-#include "forge/prs.h"
+#include "forge/forges.h"
+#include "forge/port/checks.h"
+#include "forge/port/deliveries.h"
+#include "forge/port/prs.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,8 @@
  * local forge shows of its pull requests.
  */
 #include "forge/landing.h"
-#include "forge/prs.h"
+#include "forge/local/local.h"
+#include "forge/port/prs.h"
 #include "tests/unit/forge_kit.h"
 #include "tests/unit/git_host.h"
 #include <check.h>

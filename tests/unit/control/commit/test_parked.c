@@ -69,14 +69,25 @@ START_TEST(those_that_want_a_queue_are_taken_in_order)
 }
 END_TEST
 
-START_TEST(those_that_got_nothing_are_first_again)
+START_TEST(those_that_got_nothing_have_their_place_again)
 {
     park(0, LEASES);
     struct command_list list = take("a", 1);
-    parked_return(parked, &list, parked_news(parked));
+    parked_add(parked, &list, parked_news(parked));
     ck_assert_uint_eq(list.count, 0);
     list = take("a", 1);
     ck_assert_ptr_eq(list.first, leases[0]);
+    parked_add(parked, &list, parked_news(parked));
+    list = take("b", 1); /* The one between them was not taken. */
+    ck_assert_ptr_eq(list.first, leases[1]);
+    struct command_list others = take("a", LEASES);
+    ck_assert_uint_eq(others.count, 3);
+    parked_add(parked, &others, parked_news(parked));
+    parked_add(parked, &list, parked_news(parked));
+    list = take("b", LEASES);
+    ck_assert_ptr_eq(command_list_pop(&list), leases[1]);
+    ck_assert_ptr_eq(command_list_pop(&list), leases[2]);
+    ck_assert_uint_eq(parked_count(parked), 2);
 }
 END_TEST
 
@@ -90,7 +101,7 @@ START_TEST(who_looked_before_the_last_news_has_to_look_again)
     parked_add(parked, &list, news);
     ck_assert_uint_eq(list.count, 1);
     ck_assert_uint_eq(parked_count(parked), 0);
-    parked_return(parked, &list, news);
+    parked_add(parked, &list, news);
     ck_assert_uint_eq(list.count, 1);
     parked_add(parked, &list, news + 1);
     ck_assert_uint_eq(list.count, 0);
@@ -149,7 +160,7 @@ Suite *parked_suite(void)
     TCase *tc = tcase_create("parked");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, those_that_want_a_queue_are_taken_in_order);
-    tcase_add_test(tc, those_that_got_nothing_are_first_again);
+    tcase_add_test(tc, those_that_got_nothing_have_their_place_again);
     tcase_add_test(tc, who_looked_before_the_last_news_has_to_look_again);
     tcase_add_test(tc, whose_time_is_over_leaves);
     tcase_add_test(tc, who_wants_to_look_again_is_let_out_for_it);

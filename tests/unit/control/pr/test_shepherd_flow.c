@@ -6,7 +6,7 @@
 #include "control/pr/shepherd.h"
 #include "core/event_types.h"
 #include "core/pr/pr_view.h"
-#include "forge/forge.h"
+#include "forge/port/forge.h"
 #include "store/approvals.h"
 #include "store/memories.h"
 #include "store/shepherds.h"

@@ -76,6 +76,25 @@ static int64_t take_seq(struct subscription *sub)
     return seq;
 }
 
+START_TEST(only_events_after_a_place_are_delivered)
+{
+    const struct subscription_options options = {
+        .name = "test", .filter = {.after_seq = 5}, .capacity = 1, .overflow = BUS_DROP_NEW};
+    struct subscription *sub = bus_subscribe(bus, &options);
+    struct event event = {.seq = 5, .type = EV_RUN_STARTED};
+    ck_assert(!bus_wants(bus, &event));
+    event.seq = 6;
+    ck_assert(bus_wants(bus, &event));
+    for (int64_t seq = 4; seq <= 7; seq++)
+        publish(seq, EV_RUN_STARTED, 1, 1);
+    ck_assert_int_eq(take_seq(sub), 6); /* The first one stays. */
+    ck_assert_int_eq(take_seq(sub), 0);
+    publish(8, EV_RUN_STARTED, 1, 1);
+    ck_assert_int_eq(take_seq(sub), 8);
+    bus_unsubscribe(bus, sub);
+}
+END_TEST
+
 static const struct {
     const char *pattern;
     int task, run;
@@ -285,6 +304,7 @@ Suite *bus_suite(void)
     TCase *tc = tcase_create("bus");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, an_event_that_is_too_large_has_no_envelope);
+    tcase_add_test(tc, only_events_after_a_place_are_delivered);
     tcase_add_loop_test(tc, a_filter_lets_through_what_it_names, 0, (int)COUNT_OF(filters));
     tcase_add_test(tc, a_full_channel_drops_the_oldest_and_counts);
     tcase_add_test(tc, a_full_channel_may_drop_the_new);

@@ -1,6 +1,7 @@
 /*
  * test_repo_step.c - a step at a forge: its token comes from the server, its calls in blocks.
  */
+#include "base/hash.h"
 #include "core/text/redact.h"
 #include "tests/unit/work_kit.h"
 #include "work/job/repo_step.h"
@@ -22,6 +23,9 @@ static struct {
     int64_t remaining; /* That it was told last; -1: nothing. */
     enum forge_access access;
     enum rc fails;
+    const char *second; /* The token in place of one that the forge has refused. */
+    int refusals;
+    char refused[SHA256_TEXT_BYTES];
 } server;
 
 static enum rc fake_access(struct port *port, const struct port_ref *lease,
@@ -34,6 +38,11 @@ static enum rc fake_access(struct port *port, const struct port_ref *lease,
         return err_set(err, server.fails, "TOKEN_UNAVAILABLE", "the forge is away");
     struct port_forge_answer answer = {.token = {.expires_us = server.expires_us}};
     server.access = request->access;
+    if (request->refused_sha256 != NULL) {
+        server.refusals++;
+        text_copy(server.refused, sizeof server.refused, request->refused_sha256);
+        server.token = server.second;
+    }
     if (request->token) {
         server.tokens++;
         text_copy(answer.token.text, sizeof answer.token.text,
@@ -112,6 +121,50 @@ START_TEST(a_token_that_ends_soon_is_asked_for_again)
 }
 END_TEST
 
+/* A token that the forge has revoked: both a call that holds it and one to come get the other. */
+START_TEST(a_refused_token_is_told_to_the_server_once)
+{
+    struct step step = hosted_step();
+    char sha256[SHA256_TEXT_BYTES];
+    const char *credential = NULL;
+    struct err err = {0};
+    server.token = "revoked-token";
+    server.second = "other-token";
+    ck_assert_int_eq(step_credential(&step, ACCESS_WRITE, &err), RC_OK);
+    const struct git git = step_git(&step);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(git_renew(&git, &credential));
+        ck_assert_str_eq(credential, "other-token");
+    }
+    ck_assert_int_eq(server.refusals, 1);
+    sha256_hex("revoked-token", strlen("revoked-token"), sha256);
+    ck_assert_str_eq(server.refused, sha256);
+    const struct git later = step_git(&step);
+    ck_assert_str_eq(later.credential, "other-token");
+    ck_assert(!git_renew(&later, &credential)); /* Refused too: for another reason. */
+    ck_assert_int_eq(step_credential(&step, ACCESS_WRITE, &err), RC_OK);
+    ck_assert_int_eq(server.tokens, 2);
+    const char *text = redact_dup(step_secrets(&step), "revoked-token, other-token", step.arena);
+    ck_assert_ptr_null(strstr(text, "revoked"));
+    ck_assert_ptr_null(strstr(text, "other"));
+}
+END_TEST
+
+START_TEST(where_there_is_no_other_token_the_refusal_stands)
+{
+    struct step step = hosted_step();
+    const char *credential = NULL;
+    struct err err = {0};
+    server.token = server.second = "one-of-a-variable";
+    ck_assert_int_eq(step_credential(&step, ACCESS_READ, &err), RC_OK);
+    struct git git = step_git(&step);
+    ck_assert(!git_renew(&git, &credential));
+    git.credential = "of-the-worker";
+    ck_assert(!git_renew(&git, &credential));
+    ck_assert_int_eq(server.refusals, 1);
+}
+END_TEST
+
 START_TEST(without_one_the_workers_own_variable_is_used)
 {
     struct step step = hosted_step();
@@ -182,6 +235,8 @@ Suite *repo_step_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_token_comes_from_the_server_once_and_is_a_secret);
     tcase_add_test(tests, a_token_that_ends_soon_is_asked_for_again);
+    tcase_add_test(tests, a_refused_token_is_told_to_the_server_once);
+    tcase_add_test(tests, where_there_is_no_other_token_the_refusal_stands);
     tcase_add_test(tests, without_one_the_workers_own_variable_is_used);
     tcase_add_test(tests, a_forge_that_makes_no_token_now_is_tried_again_later);
     tcase_add_test(tests, calls_are_asked_for_in_blocks_and_told);

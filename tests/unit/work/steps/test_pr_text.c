@@ -2,7 +2,7 @@
  * test_pr_text.c - what a pull request says: what changed, why, how it was verified, what it cost,
  * how to run it again; and that no text of others can pass for drover's mark.
  */
-#include "forge/hosted.h"
+#include "forge/host/hosted.h"
 #include "work/steps/pr_text.h"
 #include <check.h>
 #include <string.h>

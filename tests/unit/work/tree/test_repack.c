@@ -1,6 +1,6 @@
 /* test_repack.c - mirrors with many packs get one; nothing in them is lost. */
 #include "base/fd.h"
-#include "forge/git.h"
+#include "forge/git/git.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/work_kit.h"
 #include "work/tree/repack.h"
