@@ -154,7 +154,8 @@ static const struct {
     {" padded ", "=?base64?IHBhZGRlZCA=?="},
     {"line1\nline2", "=?base64?bGluZTEKbGluZTI=?="},
     {"=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="},
-    {"", "=?base64??="},
+    {"", "=?base64?"
+         "?="},
 };
 
 START_TEST(a_text_that_no_header_can_hold_is_coded_and_read_back)
