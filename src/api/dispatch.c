@@ -382,9 +382,6 @@ static void start(struct call *call)
     case ROUTE_WAIT:
         rc = call->route->stream(call, &err);
         break;
-    case ROUTE_HELD:
-        rc = call->route->held(call, &err);
-        break;
     }
     if (rc == RC_OK)
         return; /* It has another owner now. */
@@ -412,7 +409,7 @@ void dispatch_inner(struct call *inner)
 {
     struct err err = {0};
     assert(inner->http.outer != NULL);
-    assert(inner->route->kind != ROUTE_STREAM && inner->route->kind != ROUTE_HELD);
+    assert(inner->route->kind != ROUTE_STREAM);
     enum rc rc = auth_route(&inner->who, inner->route, &err);
     if (rc != RC_OK)
         call_fail(inner, rc, &err);

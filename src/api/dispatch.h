@@ -7,7 +7,7 @@
  *          command --> built here, posted to the committer --> done() --> loop answers
  *                      the call owns it from call_own on (call.h) to dispatch_finished
  *          stream  --> sse.c
- *          held    --> its handler (mcp/), which runs other routes by dispatch_inner
+ *          wait    --> its handler (event_wait.c; mcp/, which runs other routes by dispatch_inner)
  *
  * struct call (call.h) is one request in progress.  It starts with its struct http_request, and has
  * the same owner at every moment (http.h).
@@ -26,8 +26,8 @@ enum rc dispatch_gate(void *api, const struct http_head *head, struct http_body_
 
 /*
  * Runs a route for a call without a connection of its own (http_inner_new): checks the role and the
- * rates as for any other, and answers.  api, route, vars and who are filled in; the route is not a
- * stream and not held.  May answer before it returns.
+ * rates as for any other, and answers.  api, route, vars and who are filled in; the route is no
+ * stream.  May answer before it returns.
  */
 void dispatch_inner(struct call *inner);
 

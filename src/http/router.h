@@ -24,8 +24,7 @@ enum route_kind {
     ROUTE_QUERY,   /* Reads the store on a pool thread. */
     ROUTE_COMMAND, /* Goes through the committer. */
     ROUTE_STREAM,  /* Answered for as long as the client is connected. */
-    ROUTE_WAIT,    /* Answered once, when something has happened or its time is over. */
-    ROUTE_HELD     /* Its handler is its owner, and answers when it can. */
+    ROUTE_WAIT     /* Answered once, when something has happened or its time is over. */
 };
 enum route_body {
     BODY_IGNORED,
@@ -67,7 +66,6 @@ struct route {
     void (*answer)(struct call *call, struct command *command);
     /* Of a stream or a wait, which then own the call. */
     enum rc (*stream)(struct call *call, struct err *err);
-    enum rc (*held)(struct call *call, struct err *err);
 };
 
 struct route_match {

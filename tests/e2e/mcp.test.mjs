@@ -11,6 +11,8 @@ import { until } from './lib/wait.mjs';
 let server;
 const tokens = {};
 const open = (options) => Mcp.open(server, options);
+// Arguments by which a tool that may wait does not.
+const WAITING = { get_next_task: { waitMs: 0, queue: 'empty' }, wait_for_event: { waitMs: 0 } };
 const ERAS = ['modern', 'legacy'];
 const PULL = { agent: { compute: 'pull' } };
 const queueOf = (name) => name.replace('/', '-');
@@ -67,7 +69,8 @@ describe('a message', { concurrency: 4 }, () => {
 
     it('keeps its id as it was sent', async () => {
         const { url } = server;
-        for (const id of ['"7"', '7', '7.0', '-1', '"\\u00e4\\n"', '1e2', '"' + 'x'.repeat(254) + '"']) {
+        for (const id of ['"7"', '7', '7.0', '-1', '"\\u00e4\\n"', '1e2',
+            `"${'x'.repeat(254)}"`]) {
             const res = await server.call('POST', '/mcp', { headers: { 'content-type':
                 'application/json' }, body: `{"jsonrpc":"2.0", "id" : ${id} ,"method":"ping"}` });
             assert.ok(res.text.includes(`"id":${id},`), `${url}: ${res.text}`);
@@ -190,7 +193,7 @@ describe('a tool', { concurrency: 4 }, () => {
                 const mcp = await open({ era, token: tokens[role] });
                 const offered = new Set((await mcp.ask('tools/list')).tools.map((t) => t.name));
                 for (const { name } of all) {
-                    const args = name === 'get_next_task' ? { waitMs: 0, queue: 'empty' } : {};
+                    const args = WAITING[name] ?? {};
                     const { content } = await mcp.tool(name, args);
                     const denied = /^ROLE_NOT_ALLOWED: /.test(content[0].text);
                     assert.equal(denied, !offered.has(name), `${role} ${name}: ${content[0].text}`);
@@ -285,6 +288,30 @@ describe('a tool', { concurrency: 4 }, () => {
         }
     });
 
+    it('waits for an event, and appends one', async () => {
+        const type = 'com.example.build.finished';
+        for (const era of ERAS) {
+            const mcp = await open({ era, token: tokens.operator });
+            const { cursor } = await mcp.call('wait_for_event', { waitMs: 0, type });
+            const waiting = mcp.call('wait_for_event', { after: cursor, type, waitMs: 30_000 });
+            const event = { type, id: `build-${era}`, data: { ok: true } };
+            assert.deepEqual(await mcp.call('append_event', event), { accepted: 1, duplicates: 0 });
+            assert.deepEqual(await mcp.call('append_event', event), { accepted: 0, duplicates: 1 });
+            const { events } = await waiting;
+            assert.deepEqual([events[0].id, events[0].source, events[0].data],
+                [event.id, 'mcp', event.data]);
+            assert.match(await mcp.fails('append_event', { ...event, type: 'agent.run.started' }),
+                /^EVENT_RESERVED/);
+            const left = mcp.stream('tools/call', { name: 'wait_for_event',
+                arguments: { type: 'com.example.never', waitMs: 30_000 } });
+            await until('it to wait', async () => /^drover_http_event_waits 1$/m.test(
+                (await server.call('GET', '/metrics')).text));
+            left.close();
+            await until('it to be gone', async () => /^drover_http_event_waits 0$/m.test(
+                (await server.call('GET', '/metrics')).text));
+        }
+    });
+
     it('kills an agent that waits in another', async () => {
         const boss = await open({ token: tokens.operator });
         const agent = await open({ token: tokens.worker });
@@ -312,7 +339,8 @@ describe('a tool', { concurrency: 4 }, () => {
             const queue = queueOf(repo.name);
             const mcp = await open({ era });
             const args = { name: 'get_next_task', arguments: { queue, waitMs: 30_000 } };
-            const told = mcp.stream('tools/call', args, { id: 'long', meta: { progressToken: 't' } });
+            const told = mcp.stream('tools/call', args,
+                { id: 'long', meta: { progressToken: 't' } });
             let last = -1;
             for (let i = 0; i < 2; i++) {
                 const { method, params } = await told.take();
@@ -486,7 +514,8 @@ describe('a resource', { concurrency: 4 }, () => {
             const content = await read(`drover://artifacts/${patch.sha256}`);
             assert.match(content.text, /^\+42$/m);
             const notFound = era === 'modern' ? -32602 : -32002;
-            for (const uri of ['drover://tasks/x', 'drover://queues/a%20b', 'drover://nothing', 'http://elsewhere/',
+            for (const uri of ['drover://tasks/x', 'drover://queues/a%20b', 'drover://nothing',
+                'http://elsewhere/',
                 `drover://artifacts/${'0'.repeat(64)}`,
                 'drover://runs/018f0000-0000-7000-8000-000000000000']) {
                 const { data } = await mcp.refused(notFound, 'resources/read', { uri });

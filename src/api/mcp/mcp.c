@@ -275,8 +275,10 @@ static void cancel(struct rpc *from)
         bool same = rpc != from && from->session != NULL && rpc->session == from->session &&
                     text_same(rpc->id, wanted);
         if (same && rpc->inner != NULL)
-            http_inner_gone(&rpc->inner->http);
+            break;
     }
+    if (rpc != NULL)
+        http_inner_gone(&rpc->inner->http); /* Which may answer and free it. */
 }
 
 /* Notifications and responses. */

@@ -10,11 +10,13 @@
 
 /* All that agents and people were promised. */
 static const char *const promised[] = {
-    "create_task",         "get_task_status", "list_tasks",     "cancel_task",
-    "retry_task",          "get_next_task",   "heartbeat",      "report_task_completion",
-    "report_task_failure", "list_approvals",  "approve",        "reject",
-    "answer_question",     "send_message",    "publish",        "list_dead_letters",
-    "replay_dead_letter",  "ask_question",    "list_questions", "get_messages",
+    "create_task",         "get_task_status",    "list_tasks",   "cancel_task",
+    "retry_task",          "get_next_task",      "heartbeat",    "report_task_completion",
+    "report_task_failure", "list_approvals",     "approve",      "reject",
+    "answer_question",     "send_message",       "publish",      "list_dead_letters",
+    "wait_for_event",      "append_event",       "launch_agent", "kill_agent",
+    "list_agents",         "replay_dead_letter", "ask_question", "list_questions",
+    "get_messages",
 };
 
 START_TEST(every_tool_has_a_route_and_a_text)

@@ -144,6 +144,31 @@ START_TEST(a_header_may_be_coded)
 }
 END_TEST
 
+/* The examples of the specification, "Value Encoding". */
+static const struct {
+    const char *text, *header;
+} examples[] = {
+    {"us-west1", "us-west1"},
+    {"drover://runs/1?a=b c", "drover://runs/1?a=b c"},
+    {"Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="},
+    {" padded ", "=?base64?IHBhZGRlZCA=?="},
+    {"line1\nline2", "=?base64?bGluZTEKbGluZTI=?="},
+    {"=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="},
+    {"", "=?base64?"
+         "?="},
+};
+
+START_TEST(a_text_that_no_header_can_hold_is_coded_and_read_back)
+{
+    struct arena arena = {0};
+    for (size_t i = 0; i < COUNT_OF(examples); i++) {
+        ck_assert_str_eq(mcp_header_of(examples[i].text, &arena), examples[i].header);
+        ck_assert(mcp_header_is(examples[i].header, examples[i].text, &arena));
+    }
+    arena_release(&arena);
+}
+END_TEST
+
 START_TEST(base64_reads_back_what_it_wrote)
 {
     struct arena arena = {0};
@@ -212,6 +237,7 @@ Suite *mcp_era_suite(void)
     tcase_add_test(tc, every_message_has_an_era_and_is_refused_for_a_reason);
     tcase_add_test(tc, initialize_agrees_on_a_legacy_version);
     tcase_add_test(tc, a_header_may_be_coded);
+    tcase_add_test(tc, a_text_that_no_header_can_hold_is_coded_and_read_back);
     tcase_add_test(tc, base64_reads_back_what_it_wrote);
     tcase_add_test(tc, a_uri_fits_a_template_segment_by_segment);
     tcase_add_test(tc, levels_have_names);
