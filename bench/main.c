@@ -3,8 +3,8 @@
  *
  *   bench --server PROGRAM --dir DIR --json FILE [--quick] [--repeat N] [PART...]
  *
- * PART is w1, w2, w3, w4, w5, w6, growth or postgres; none means all.  DIR must be there and be on a
- * disk; what is made in it is left to the caller (bench/run).
+ * PART is w1, w2, w3, w4, w5, w6, growth or postgres; none means all.  DIR must be there and be on
+ * a disk; what is made in it is left to the caller (bench/run).
  */
 #include "base/clock.h"
 #include "base/fd.h"

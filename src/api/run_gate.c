@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #define REFUSED_CODE "SOCKET_FOR_RUNS"
-#define REFUSED_TEXT                                                                        \
+#define REFUSED_TEXT                                                                     \
     "this socket is for agents and takes their own token ($DROVER_TOKEN) only; use the " \
     "server's address with any other token"
 

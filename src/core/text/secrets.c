@@ -64,8 +64,7 @@ static const struct shape {
     {"pypi-token", "pypi-AgE", URL64, 50, 1024},    {"docker-token", "dckr_pat_", URL64, 20, 255},
     {"huggingface-token", "hf_", ALNUM, 34, 64},    {"sendgrid-key", "SG.", DOTTED, 60, 80},
     {"digitalocean-token", "dop_v1_", HEX, 64, 64}, {"drover-token", "drv_", HEX, 64, 64},
-    {"drover-token", "dagt_", HEX, 64, 64},
-    {"bearer-token", "Bearer ", DOTTED, 24, 4096},
+    {"drover-token", "dagt_", HEX, 64, 64},         {"bearer-token", "Bearer ", DOTTED, 24, 4096},
 };
 
 static bool is_letter(char c, enum letters letters)

@@ -57,12 +57,13 @@ static void expect_queues(const char *const *want)
 
 START_TEST(workers_prefer_what_is_nearest_to_the_end_of_a_run)
 {
-    static const char *const want[] = {
-        "drover.notify",  "drover.publish", "drover.judge",     "drover.train",  "drover.verify",
-        "drover.rebase",  "drover.collect", "drover.agent",     "drover.custom", "drover.plan",
-        "drover.hydrate", "drover.attend",  "drover.prepare",   "drover.issue",  "drover.comment",
-        "drover.sync",    "drover.observe", "drover.unpublish", "drover.launch", "drover.clean",
-        NULL};
+    static const char *const want[] = {"drover.notify",  "drover.publish", "drover.judge",
+                                       "drover.train",   "drover.verify",  "drover.rebase",
+                                       "drover.collect", "drover.agent",   "drover.custom",
+                                       "drover.plan",    "drover.hydrate", "drover.attend",
+                                       "drover.prepare", "drover.issue",   "drover.comment",
+                                       "drover.sync",    "drover.observe", "drover.unpublish",
+                                       "drover.launch",  "drover.clean",   NULL};
     expect_queues(want);
 }
 END_TEST
@@ -127,14 +128,17 @@ static void teardown(void)
 
 START_TEST(queue_class_and_time_of_an_added_step_follow_from_its_row)
 {
-    static const char *const want[] = {"drover.notify",    "drover.publish", "drover.judge",
-                                       "drover.lint",      "drover.train",   "drover.verify",
-                                       "drover.rebase",    "drover.collect", "drover.agent",
-                                       "drover.custom",    "drover.plan",    "drover.hydrate",
-                                       "drover.attend",    "drover.prepare", "drover.issue",
-                                       "drover.comment",   "drover.sync",    "drover.observe",
-                                       "drover.unpublish", "drover.launch",  "drover.clean",
-                                       NULL};
+    static const char *const want[] = {"drover.notify",    "drover.publish",
+                                       "drover.judge",     "drover.lint",
+                                       "drover.train",     "drover.verify",
+                                       "drover.rebase",    "drover.collect",
+                                       "drover.agent",     "drover.custom",
+                                       "drover.plan",      "drover.hydrate",
+                                       "drover.attend",    "drover.prepare",
+                                       "drover.issue",     "drover.comment",
+                                       "drover.sync",      "drover.observe",
+                                       "drover.unpublish", "drover.launch",
+                                       "drover.clean",     NULL};
     static const char *const own[] = {"drover.lint", NULL};
     struct slots slots = {0};
     const struct repo_config config = {.timeouts = {.prepare_ms = 5}};

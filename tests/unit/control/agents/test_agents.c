@@ -1,6 +1,6 @@
 /*
- * test_agents.c - claims and the registry through the real committer, on all engines: who gets what,
- * who is woken, what a kill does, and what the end of a process means.
+ * test_agents.c - claims and the registry through the real committer, on all engines: who gets
+ * what, who is woken, what a kill does, and what the end of a process means.
  */
 #include "control/admit/submit.h"
 #include "control/agents/claim.h"
