@@ -143,7 +143,7 @@ static void finish_command(struct loop_call *done)
     struct command *command = call->command;
     if (command->rc == RC_OK) {
         call->route->answer(call, command);
-    } else {        /* The committer has logged the errors that need it. */
+    } else { /* The committer has logged the errors that need it. */
         struct problem problem = problem_of(command->rc, &command->err);
         problem.policy = command->explained;
         http_answer_problem(&call->http, &problem);
