@@ -47,8 +47,7 @@ static enum rc find_server(struct cli *cli, struct place *place, struct err *err
     enum rc rc = cli_data_dir(data, &cli->arena, &place->dir, err);
     if (rc != RC_OK)
         return rc;
-    place->url = cli->server_url != NULL ? cli->server_url
-                                         : args_text(&cli->args, "server", NULL);
+    place->url = cli->server_url != NULL ? cli->server_url : args_text(&cli->args, "server", NULL);
     if (place->url != NULL)
         return RC_OK;
     const char *recorded = recorded_url(place->dir, &cli->arena);
