@@ -41,7 +41,7 @@ struct api {
     struct sse *sse;
     struct mcp *mcp;
     atomic_int_fast64_t mcp_messages, mcp_streams; /* In progress. */
-    struct site_names site;       /* Names of this server, for routes that refuse foreign ones. */
+    struct site_names site; /* Names of this server, for routes that refuse foreign ones. */
     struct event_waits *waits;
     struct loop_call tokens_lost; /* Posted when tokens were revoked or expired. */
     atomic_bool tokens_lost_posted;

@@ -216,8 +216,7 @@ static enum rc update_pr(const struct forge_ops *forge, struct forge_call *call,
         .head = head,
         .from = change->head != NULL ? change->head : change->base_commit,
     };
-    enum rc rc =
-        publish_part_try(change->parts, PART_BRANCH, branch_move(call, forge, &move, err));
+    enum rc rc = publish_part_try(change->parts, PART_BRANCH, branch_move(call, forge, &move, err));
     if (rc != RC_OK)
         return rc;
     struct forge_pr pr = {.number = change->number,
