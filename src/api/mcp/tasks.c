@@ -75,13 +75,12 @@ static void then_task(struct rpc *rpc, struct http_request *inner)
 {
     struct look *look = rpc->own;
     look->task = rpc_answer_json(inner);
-    if (look->task == NULL && look->described != NULL)
-        look->then(rpc);
-    else if (look->task == NULL && (inner->answer.status == 404 || inner->answer.status == 400))
+    bool known = look->task != NULL || look->described != NULL;
+    if (!known && (inner->answer.status == 404 || inner->answer.status == 400))
         rpc_fail(rpc, MCP_INVALID_PARAMS, "Task not found", (struct str){0});
-    else if (look->task == NULL)
+    else if (!known)
         mcp_fail_problem(rpc, inner);
-    else if (waits_for_person(look->task))
+    else if (look->task != NULL && waits_for_person(look->task))
         ask_pending(rpc, "/v1/approvals", then_approvals);
     else
         look->then(rpc);

@@ -22,13 +22,13 @@ typedef bool tool_after(struct rpc *rpc, const struct http_request *inner);
 
 struct tool_row {
     const char *name;
-    enum http_method method;
     const char *pattern;
     const char *path[ROUTE_VARS_MAX]; /* Arguments that are variables of the pattern. */
     const char *key;                  /* The argument that is sent as Idempotency-Key; or NULL */
     const char *waits;                /* May wait: the text of its progress; else NULL */
     tool_before *before;              /* Or NULL */
     tool_after *after;                /* Or NULL */
+    enum http_method method;
     bool makes_task; /* Its answer has a taskId, which may be returned as a task of the protocol. */
 };
 
