@@ -154,6 +154,8 @@ static const struct column claim_columns[] = {
     COLUMN(struct run_row, paused_us, 0),
     COLUMN(struct run_row, still_us, 0),
     COLUMN(struct run_row, message_seq, 0),
+    /* A run of another version's word is not worked on: it is put off before a worker has it. */
+    COLUMN_WORD(struct run_row, stop, "stop", run_stop_words, 0),
 };
 static const struct shape claim_shape = SHAPE("run", struct run_row, claim_columns);
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");

@@ -305,9 +305,8 @@ static enum rc apply_begin(struct context *ctx, struct command *command)
     enum rc rc = lease_load(ctx, command, &cmd->ref, &job, &answer);
     if (rc != RC_OK)
         return rc;
-    if (answer.ok && launch_job_is(&job))
-        rc = load_of_job(ctx, &job, &row);
-    if (!answer.ok || !launch_job_is(&job) || rc == RC_NOT_FOUND)
+    rc = answer.ok && launch_job_is(&job) ? load_of_job(ctx, &job, &row) : RC_NOT_FOUND;
+    if (rc == RC_NOT_FOUND)
         return err_set(ctx->err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
     return rc == RC_OK ? begin(ctx, cmd, &job, &row) : rc;
 }

@@ -2,6 +2,7 @@
  * Statements that a run costs.  The row of a run is wide, and SQLite reads and writes all of it, so
  * each further statement on it is felt in every step of every run.
  */
+#include "tests/store/stock.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <sqlite3.h>
@@ -34,6 +35,7 @@ static int catch_writer(sqlite3 *handle, char **error, const struct sqlite3_api_
 START_TEST(a_run_without_incident_costs_few_statements)
 {
     struct lab lab;
+    stock_refuse();
     sqlite3_auto_extension((void (*)(void))catch_writer);
     lab_open(&lab, NULL); /* In memory: one connection. */
     sqlite3_cancel_auto_extension((void (*)(void))catch_writer);
