@@ -121,7 +121,7 @@ static const struct list_sql sql_list_status = TASK_LIST("task_list_status", "st
                                                          "status = $1");
 static const struct list_sql sql_list_parent = TASK_LIST("task_list_parent", "parent_id = $4",
                                                          "parent_id = $1");
-static const struct list_sql sql_list_batch = TASK_LIST("task_list_batch", "batch_id = $5",
+static const struct list_sql sql_list_batch = TASK_LIST("task_list_batch", "batch_id = $7",
                                                         "batch_id = $1");
 
 static const struct sql sql_count_children = {
