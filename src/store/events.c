@@ -45,7 +45,7 @@ static const struct row_sql sql_append = {
     COLUMN_NEW,
 };
 
-/* Of appended ones: source and id name an event (event_log_source). */
+/* Of appended ones: source and id name an event (event_source). */
 static const struct row_sql sql_append_once = {
     "event_append_once",
     "INSERT INTO event_log {values}"

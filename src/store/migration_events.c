@@ -7,7 +7,6 @@ const char *const migration_events[] = {
     "ALTER TABLE event_log ADD COLUMN source {text}",
     "ALTER TABLE event_log ADD COLUMN source_id {text}",
     "ALTER TABLE event_log ADD COLUMN attributes {json}",
-    "CREATE UNIQUE INDEX event_log_source ON event_log (source, source_id)"
-    " WHERE source IS NOT NULL",
+    "CREATE UNIQUE INDEX event_source ON event_log (source, source_id) WHERE source IS NOT NULL",
     NULL,
 };
