@@ -149,8 +149,8 @@ static const char *const any_of[] = {NULL, NULL}; /* One that stands for all, an
 static enum rc peek_first(struct context *ctx, const struct lease_filter *filter,
                           struct supply_wish *wish, const struct job_row **ret_job)
 {
-    const char *const *repositories = filter->repositories ? filter->repositories : any_of;
-    const char *const *labels = filter->labels ? filter->labels : any_of;
+    const char *const *repositories = filter->repositories != NULL ? filter->repositories : any_of;
+    const char *const *labels = filter->labels != NULL ? filter->labels : any_of;
     const struct job_row *first = NULL;
     enum rc rc = RC_OK;
     for (size_t r = 0; rc == RC_OK && (r == 0 || repositories[r] != NULL); r++) {

@@ -50,7 +50,7 @@ static void teardown(void)
 
 static struct command_list take(const char *queue, size_t max)
 {
-    struct round round = {.ready = {{queue, 1}}, .ready_count = 1};
+    struct round round = {.ready = {{.queue = queue, .jobs = 1}}, .ready_count = 1};
     struct command_list list;
     command_list_init(&list);
     parked_take(parked, &round, max, &list);
