@@ -102,21 +102,20 @@ static enum rc read_wish(const struct js *tree, struct wish *wish, struct err *e
 
 /* ---- the answer ---- */
 
-/* The job, when the caller holds its lease and its step may have this access. */
-static enum rc check_lease(struct call *call, struct db *db, const struct cmd_quota *cmd,
+enum rc forge_access_lease(struct call *call, struct db *db, const struct forge_lease *lease,
                            struct job_row *ret_job, struct err *err)
 {
-    enum rc rc = jobs_get(db, &cmd->ref.id, &call->http.arena, ret_job, err);
+    enum rc rc = jobs_get(db, &lease->ref.id, &call->http.arena, ret_job, err);
     if (rc == RC_OK)
         rc = queue_allowed(auth_bound_to(&call->who), ret_job->queue, err);
     if (rc != RC_OK)
         return rc;
-    if (!job_leased_to(&ret_job->life, cmd->ref.epoch, call->who.principal.text))
+    if (!job_leased_to(&ret_job->life, lease->ref.epoch, call->who.principal.text))
         return err_set(err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
     const struct step_row *step = step_find_queue(ret_job->queue);
     if (step == NULL)
         return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job is not a step of drover's own");
-    if (cmd->access != ACCESS_READ && !step->writes)
+    if (lease->access != ACCESS_READ && !step->writes)
         return err_set(err, RC_DENIED, "READ_ONLY_STEP",
                        "the step %s does not write at its forge: it gets a token to read only",
                        step->name);
@@ -171,7 +170,7 @@ enum rc api_job_forge_access(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = read_wish(cmd->base.tree, &wish, err);
     if (rc == RC_OK)
-        rc = check_lease(call, db, cmd, &job, err);
+        rc = forge_access_lease(call, db, &(struct forge_lease){cmd->ref, cmd->access}, &job, err);
     if (rc == RC_OK && wish.calls)
         rc = call_commit(call, err);
     if (rc == RC_OK && wish.refused != NULL)

@@ -1,6 +1,7 @@
 #include "api/forge_gate.h"
 #include "base/hash.h"
 #include "control/pr/quota.h"
+#include "forge/github/app_token.h"
 #include <string.h>
 
 enum { BLOCK = 5, WAIT_MS_MAX = 3600 * 1000 };
@@ -122,6 +123,31 @@ enum rc server_forge_open(struct server_forge *forge, struct api *api,
     forge->gate = (struct forge_gate){.ask = gate_ask, .told = gate_told, .ctx = forge};
     call->gate = &forge->gate;
     return RC_OK;
+}
+
+enum rc server_forge_open_app(struct server_forge *forge, struct api *api,
+                              const struct repo_config *config, const char *repository,
+                              struct arena *arena, struct forge_call *call, struct err *err)
+{
+    CLEANUP(buf_release) struct buf jwt;
+    buf_init(&jwt, sizeof forge->token.text - 1);
+    forge->api = api;
+    forge->arena = arena;
+    forge->repository = repository;
+    forge->credential = arena_printf(arena, "app %s itself", config->app.id);
+    call->api = config->api;
+    enum rc rc = app_token_jwt(&config->app, NULL, &jwt, err);
+    if (rc == RC_OK && jwt.overflow)
+        rc = err_set(err, RC_INVALID, "KEY_INVALID", "the key of the App makes no token that fits");
+    if (rc == RC_OK) {
+        text_copy(forge->token.text, sizeof forge->token.text, buf_text(&jwt));
+        call->git.credential = forge->token.text;
+        forge->gate = (struct forge_gate){.ask = gate_ask, .told = gate_told, .ctx = forge};
+        call->gate = &forge->gate;
+    }
+    if (jwt.len > 0)
+        explicit_bzero(jwt.data, jwt.len);
+    return rc;
 }
 
 void server_forge_close(struct server_forge *forge)

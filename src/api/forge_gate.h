@@ -44,6 +44,11 @@ struct server_forge_wish {
 MUST_USE enum rc server_forge_open(struct server_forge *forge, struct api *api,
                                    const struct server_forge_wish *wish, struct arena *arena,
                                    struct forge_call *call, struct err *err);
+/* The same as the App itself, for what is not about one repository: never handed out. */
+MUST_USE enum rc server_forge_open_app(struct server_forge *forge, struct api *api,
+                                       const struct repo_config *config, const char *repository,
+                                       struct arena *arena, struct forge_call *call,
+                                       struct err *err);
 /* Tells the governor what was used.  Zeroed is fine. */
 void server_forge_close(struct server_forge *forge);
 #endif

@@ -144,6 +144,8 @@ static const struct route routes[] = {
      .wide = true},
     {HTTP_POST, WORK, "/v1/jobs/forge-access", QUERY(api_job_forge_access), .body = BODY_JSON,
      .slow = true},
+    {HTTP_POST, WORK, "/v1/jobs/app-deliveries", QUERY(api_job_app_deliveries), .body = BODY_JSON,
+     .slow = true},
     {HTTP_GET, WORK, "/v1/jobs/{id}/messages", .kind = ROUTE_COMMAND, .build = api_job_messages,
      .answer = api_job_messages_answer},
     {HTTP_GET, VIEW, "/v1/forge-limits", QUERY(api_forge_limit_list)},

@@ -161,6 +161,7 @@ API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
 API_QUERY(api_job_forge_access);
+API_QUERY(api_job_app_deliveries); /* app_hook.c */
 API_QUERY(api_run_credential);
 API_QUERY(api_forge_limit_list);
 

@@ -5,6 +5,7 @@
  * is lost: the worker retries after the first and stops after the second.
  */
 #include "server/port_local.h"
+#include "api/app_hook.h"
 #include "base/clock.h"
 #include "base/jw.h"
 #include "control/agents/launch.h"
@@ -292,7 +293,7 @@ static enum rc know_token(struct port *port, struct err *err)
     enum rc rc = store_reader_open(store, &db, err);
     if (rc != RC_OK)
         return rc;
-    rc = auth_refresh(local(port)->auth, db, err);
+    rc = auth_refresh(local(port)->api->auth, db, err);
     store_reader_close(store, db);
     return rc;
 }
@@ -360,6 +361,17 @@ static enum rc local_forge_access(struct port *port, const struct port_ref *leas
         *ret_answer = answer;
     forge_token_wipe(&answer.token);
     return rc;
+}
+
+static enum rc local_app_deliveries(struct port *port, const struct port_ref *lease,
+                                    const struct port_hook_request *request, struct buf *into,
+                                    struct err *err)
+{
+    (void)lease; /* Not checked: workers of this process ask for the repository of their job. */
+    CLEANUP(arena_release) struct arena arena = {0};
+    const struct app_hook_wish wish = {request->config, request->repository, request->since_us,
+                                       request->handle};
+    return app_hook_ask(local(port)->api, &wish, &arena, into, err);
 }
 
 static enum rc local_breaker_ask(struct port *port, const char *name,
@@ -446,18 +458,19 @@ static const struct port_ops local_ops = {
     .run_token = local_run_token,
     .agent_token = local_agent_token,
     .forge_access = local_forge_access,
+    .app_deliveries = local_app_deliveries,
     .breaker_ask = local_breaker_ask,
     .breaker_report = local_breaker_report,
     .announce = local_announce,
     .interrupt = local_interrupt,
 };
 
-void port_local_init(struct port_local *port, struct control *control, struct auth *auth)
+void port_local_init(struct port_local *port, struct control *control, struct api *api)
 {
     *port = (struct port_local){
         .port = {.ops = &local_ops},
         .control = control,
-        .auth = auth,
+        .api = api,
         .principal = principal_of_node(control_node(control)),
     };
 }

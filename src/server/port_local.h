@@ -9,13 +9,14 @@
 #include "control/control.h"
 #include "work/job/port.h"
 
+struct api;
 struct port_local {
     struct port port; /* What the worker gets. */
     struct control *control;
-    struct auth *auth;
+    struct api *api;
     struct principal principal; /* Of this node's workers. */
 };
 
-/* Nothing is owned; control and auth must outlive the worker. */
-void port_local_init(struct port_local *port, struct control *control, struct auth *auth);
+/* None is owned; control and api must outlive the worker. */
+void port_local_init(struct port_local *port, struct control *control, struct api *api);
 #endif

@@ -405,7 +405,7 @@ static enum rc start_worker(struct server *server, struct err *err)
     const struct server_workers *workers = &server->options->workers;
     if (workers->max == 0)
         return RC_OK;
-    port_local_init(&server->port, server->control, server->api.auth);
+    port_local_init(&server->port, server->control, &server->api);
     struct slots slots = {.of = {[CLASS_AGENT] = (int)workers->max,
                                  [CLASS_CHECK] = (int)workers->check,
                                  [CLASS_SHORT] = (int)workers->short_steps}};

@@ -63,6 +63,7 @@ const TABLE = [
     ['POST', '/v1/jobs/fail', 'operator worker'],
     ['POST', '/v1/jobs/release', 'operator worker'],
     ['POST', '/v1/jobs/run-token', 'operator worker'],
+    ['POST', '/v1/jobs/app-deliveries', 'operator worker'],
     ['POST', '/v1/sagas', 'operator'],
     ['GET', '/v1/sagas', 'viewer operator'],
     ['GET', `/v1/sagas/${NOBODY}`, 'viewer operator worker'],

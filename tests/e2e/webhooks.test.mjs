@@ -9,6 +9,7 @@ import { startHub } from '../hub/hub.mjs';
 import { callDrover } from './lib/cli.mjs';
 import { request } from './lib/http.mjs';
 import { withServer } from './lib/own.mjs';
+import { RemoteWorker } from './lib/remote.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -484,38 +485,61 @@ describe('deliveries of other forges', { concurrency: 1 }, () => {
     }
 });
 
-describe('the webhook of an App', { concurrency: 1 }, () => {
-    it('serves its repositories, and what it loses is found by comparing state', async () => {
-        const { hub, repo, env, config } = await world();
-        const server = await start({ env, config: 'limits: {maxActiveRuns: 1}\n' });
-        try {
-            const app = hub.app({ slug: 'drover', permissions: { metadata: 'read', issues: 'write',
-                contents: 'write', pull_requests: 'write', repository_hooks: 'read' },
-            hook: { url: `${server.url}/v1/webhooks/github`, secret: SECRETS.WEBHOOK_SECRET } });
-            app.install('acme', ['acme/billing']);
-            const keyFile = join(server.dir, 'app.pem');
-            writeFileSync(keyFile, app.privateKey, { mode: 0o600 });
-            await server.configure('acme/billing',
-                { ...config, credentials: { app: { id: app.id, keyFile } } });
-            const first = repo.issue({ title: 'Told', by: 'ann' });
-            first.label('drover', 'ann');
-            await hub.settled();
-            const told = await server.list('/v1/webhooks/deliveries?event=issues.labeled');
-            assert.deepEqual(told.map(({ number, via }) => [number, via]),
-                [[first.number, 'webhook']]);
-            hub.deliver('outage');
-            const second = repo.issue({ title: 'Not told', by: 'ann' });
-            second.label('drover', 'ann');
-            await until('both to be tasks', async (note) =>
-                note(await tasksOf(server)).length === 2);
-            assert.deepEqual(await tasksOf(server), [first.number, second.number]);
-            const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
-            assert.equal(sync.lastError, null);
-        } finally {
-            await server.discard();
-            await hub.stop();
-        }
-    });
+describe('the webhook of an App', { concurrency: 2 }, () => {
+    // A worker elsewhere has no key of the App: the server asks for it.
+    for (const remote of [false, true]) {
+        const where = remote ? 'another process' : 'the server';
+        it(`serves its repositories, and what it loses is fetched by ${where}`, async () => {
+            const { hub, repo, env, config } = await world();
+            const server = await start({ env,
+                config: `limits: {maxActiveRuns: 1}\n${remote ? 'workers: 0\n' : ''}` });
+            const worker = remote ? await new RemoteWorker(server, { name: 'far' }).start() : null;
+            try {
+                const app = hub.app({ slug: 'drover', permissions: { metadata: 'read',
+                    issues: 'write', contents: 'write', pull_requests: 'write' },
+                hook: { url: `${server.url}/v1/webhooks/github`,
+                    secret: SECRETS.WEBHOOK_SECRET } });
+                const other = hub.repo('acme/other', { files: { 'answer.txt': '41\n' } });
+                app.install('acme', ['acme/billing', 'acme/other']);
+                const keyFile = join(server.dir, 'app.pem');
+                writeFileSync(keyFile, app.privateKey, { mode: 0o600 });
+                await server.configure('acme/billing',
+                    { ...config, credentials: { app: { id: app.id, keyFile } } });
+                const first = repo.issue({ title: 'Told', by: 'ann' });
+                first.label('drover', 'ann');
+                await hub.settled();
+                const told = await server.list('/v1/webhooks/deliveries?event=issues.labeled');
+                assert.deepEqual(told.map(({ number, via }) => [number, via]),
+                    [[first.number, 'webhook']]);
+                hub.deliver('outage');
+                other.issue({ title: 'Of others', by: 'ann' }).label('drover', 'ann');
+                const second = repo.issue({ title: 'Not told', by: 'ann' });
+                second.label('drover', 'ann');
+                await until('both to be tasks', async (note) =>
+                    note(await tasksOf(server)).length === 2);
+                assert.deepEqual(await tasksOf(server), [first.number, second.number]);
+                const fetched = await until('what did not arrive to be fetched', async (note) => {
+                    const items = note(await server.list(
+                        '/v1/webhooks/deliveries?via=recovered&event=issues.labeled'));
+                    return items.length > 0 && items;
+                });
+                assert.deepEqual(fetched.map(({ number, status, repository }) =>
+                    [number, status, repository]), [[second.number, 'applied', 'acme/billing']]);
+                const { sync } = await server.get('/v1/repositories/acme%2Fbilling');
+                assert.deepEqual([sync.lastError, sync.deliveriesError ?? null], [null, null]);
+                // Its own payloads, and no list of the webhooks of the repository.
+                const labelled = app.hook.deliveries.filter(({ event, action, repositoryId }) =>
+                    event === 'issues' && action === 'labeled' && repositoryId === other.id);
+                assert.equal(labelled.length, 1);
+                assert.deepEqual(hub.calls('GET', `/app/hook/deliveries/${labelled[0].id}`), []);
+                assert.deepEqual(hub.calls('GET', /\/repos\/acme\/billing\/hooks/), []);
+            } finally {
+                await worker?.stop();
+                await server.discard();
+                await hub.stop();
+            }
+        });
+    }
 });
 
 describe('without webhooks', { concurrency: 1 }, () => {

@@ -7,6 +7,7 @@ enum { STRIKES_MAX = 6 };
 #define STRIKE_US_MAX (30 * US_PER_MINUTE) /* Doubled up to here. */
 #define WAIT_US       (US_PER_MINUTE)      /* Where the end of the window is not known. */
 #define WAIT_US_MIN   (US_PER_SECOND)
+#define SLACK_US      (3 * US_PER_SECOND) /* Ends that differ less are those of one window. */
 
 static const char *const why_names[] = {
     [QUOTA_GRANTED] = "granted",   [QUOTA_SPENT] = "spent",     [QUOTA_RESERVED] = "reserved",
@@ -67,19 +68,26 @@ void quota_renew(struct quota *quota, int64_t now_us)
     quota->granted = 0;
 }
 
-/* A window is known by its end; clocks of a forge's machines differ a little.  Windows do not
-   overlap: one that ends in the future is the one that counts. */
+/* A window is known by its end; clocks of a forge's machines differ a little. */
 static void take_window(struct quota *quota, const struct quota_seen *seen, int64_t now_us)
 {
     if (seen->remaining < 0 || (seen->reset_us > 0 && seen->reset_us <= now_us))
         return;
-    bool same = seen->reset_us <= 0 ||
-                (quota->reset_us > 0 && seen->reset_us <= quota->reset_us + US_PER_SECOND &&
-                 seen->reset_us + US_PER_SECOND >= quota->reset_us);
-    bool keep = same && quota->remaining >= 0;
+    bool known = quota->reset_us > 0;
+    bool next = seen->reset_us > quota->reset_us + SLACK_US;
+    bool keep = (seen->reset_us <= 0 || (known && !next)) && quota->remaining >= 0;
     quota->remaining = keep ? least(quota->remaining, seen->remaining) : seen->remaining;
+    if (known && next)
+        quota->granted = 0;
     if (seen->reset_us > 0)
         quota->reset_us = seen->reset_us;
+}
+
+/* It refuses, and its window should be over: its clock is behind ours. */
+static bool is_late(const struct quota_seen *seen, int64_t now_us)
+{
+    return seen->retry_us > 0 && seen->remaining == 0 && seen->reset_us > 0 &&
+           seen->reset_us <= now_us;
 }
 
 /* The time that the forge names, or a minute; twice that after each strike that follows. */
@@ -104,7 +112,7 @@ void quota_tell(struct quota *quota, const struct quota_seen *seen, const struct
     if (seen->limit > 0)
         quota->limit = seen->limit;
     take_window(quota, seen, now_us);
-    if (seen->secondary)
+    if (seen->secondary || is_late(seen, now_us))
         strike(quota, seen, now_us);
     else if (seen->retry_us > 0)
         quota->blocked_us = most(quota->blocked_us, now_us + seen->retry_us);

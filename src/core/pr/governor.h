@@ -13,6 +13,12 @@
  * get all that is left.  A secondary limit (too many at once) stops everyone for the time that the
  * forge names, or for a minute, and for twice as long after each one that follows.
  *
+ * A window may end at another time than was told: the forge counts by a clock of its own.  One that
+ * is told to end later is the next one.  One that is told to end earlier is an answer of the window
+ * before, or the forge has changed its mind: the lower number and the earlier end count, and the
+ * next answer settles it.  A refusal after the end of the window stops everyone for a moment, and
+ * for twice as long after each one that follows.
+ *
  * Invariants:
  *   1. granted >= 0, and 0 when a window begins.
  *   2. Within one window `remaining` never grows: answers may arrive in another order than they

@@ -4,7 +4,8 @@
  *   X-Hub-Signature-256: sha256=HMAC of the body in hex
  *
  * What was sent is listed for each webhook of the repository that leads to drover, or, when the
- * credential is a JWT of an App (app_token.h), for the App.  GitHub keeps them for three days.
+ * credential is a JWT of an App (app_token.h), for the App, whose webhook serves all its
+ * repositories: call->repository says whose are wanted.  GitHub keeps them for three days.
  * A redelivery has an entry of its own with the same GUID: one of them is listed, and counts as
  * answered when any of them was.
  */
@@ -36,6 +37,7 @@ static bool signed_with(const char *secret, const char *signature, struct str bo
 struct listing {
     struct arena *arena;
     int64_t since_us;
+    int64_t repository; /* 0: all */
     struct forge_delivery *items;
     size_t count;
     const char *handle; /* What goes before the number of a delivery. */
@@ -50,6 +52,11 @@ static struct forge_delivery *known(const struct listing *listing, const char *g
     return NULL;
 }
 
+static bool is_wanted(const struct js *delivery, int64_t repository)
+{
+    return repository == 0 || js_get_int(delivery, "repository_id", 0) == repository;
+}
+
 static bool take_delivery(void *ctx, const struct js *item)
 {
     struct listing *listing = ctx;
@@ -59,7 +66,7 @@ static bool take_delivery(void *ctx, const struct js *item)
     bool answered = status >= 200 && status <= 299;
     if (sent_us < listing->since_us || listing->count == DELIVERIES_LISTED_MAX)
         return false;
-    if (guid == NULL)
+    if (guid == NULL || !is_wanted(item, listing->repository))
         return true;
     struct forge_delivery *same = known(listing, guid);
     if (same != NULL) {
@@ -107,12 +114,29 @@ static enum rc list_of_hooks(const struct github *gh, struct listing *listing)
     return rc;
 }
 
-/* The webhook of an App serves all its repositories. */
+/* RC_NOT_FOUND: the App has no webhook that leads to drover. */
+static enum rc check_hook_of_app(const struct github *gh)
+{
+    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
+    struct rest_request config = github_request(gh, "GET", "");
+    config.path = "/app/hook/config";
+    enum rc rc = github_send(gh, &config, &answer);
+    bool leads = rc == RC_OK && strstr(js_get_str(answer.document, "url", ""), ROUTE) != NULL;
+    if ((rc == RC_OK && !leads) || rc == RC_NOT_FOUND)
+        return err_set(gh->err, RC_NOT_FOUND, "NO_APP_HOOK",
+                       "the webhook of the App does not lead to drover");
+    return rc;
+}
+
 static enum rc list_of_app(const struct github *gh, struct listing *listing)
 {
     struct rest_request sent = github_request(gh, "GET", "");
     sent.path = "/app/hook/deliveries?per_page=100";
     listing->handle = "/app/hook";
+    listing->repository = gh->call->repository;
+    enum rc rc = check_hook_of_app(gh);
+    if (rc != RC_OK)
+        return rc;
     return rest_pages(gh->call, &sent, gh->arena, take_delivery, listing, NULL, gh->err);
 }
 
@@ -164,7 +188,7 @@ static enum rc payload(struct forge_call *call, const char *url, const struct fo
     if (rc != RC_OK)
         return rc;
     const struct js *body = js_path(answer.document, "request.payload");
-    if (js_type(body) != JS_OBJECT)
+    if (js_type(body) != JS_OBJECT || !is_wanted(answer.document, call->repository))
         return err_set(err, RC_NOT_FOUND, "FORGE_NOT_FOUND", "GitHub has no payload of delivery %s",
                        item->id);
     buf_clear(into);
@@ -175,6 +199,26 @@ static enum rc payload(struct forge_call *call, const char *url, const struct fo
                           : RC_OK;
 }
 
+static enum rc number(struct forge_call *call, const char *url, int64_t *ret_number,
+                      struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(rest_answer_release) struct rest_answer answer = {0};
+    struct github gh = {.call = call, .arena = &arena, .err = err};
+    enum rc rc = github_open(&gh, url);
+    if (rc != RC_OK)
+        return rc;
+    const struct rest_request request = github_request(&gh, "GET", "");
+    rc = github_send(&gh, &request, &answer);
+    int64_t found = js_get_int(answer.document, "id", 0);
+    if (rc == RC_OK && found <= 0)
+        return err_set(err, RC_CORRUPT, "FORGE_HALF_ANSWER", "GitHub names no number of %.200s",
+                       url);
+    if (rc == RC_OK)
+        *ret_number = found;
+    return rc;
+}
+
 const struct delivery_ops deliveries_github = {
     .headers = {.event = "X-GitHub-Event",
                 .id = "X-GitHub-Delivery",
@@ -182,4 +226,5 @@ const struct delivery_ops deliveries_github = {
     .signed_with = signed_with,
     .list = list,
     .payload = payload,
+    .number = number,
 };

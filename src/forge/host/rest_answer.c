@@ -11,6 +11,7 @@
 #include "core/text/prose.h"
 #include "core/text/redact.h"
 #include "net/url.h"
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,6 +23,7 @@ enum {
     LIMIT_WAIT_MAX_MS = 2 * 3600 * 1000,
     RETRY_AFTER_MAX_S = 24 * 3600,
 };
+#define CLOCK_SLACK_US (5 * US_PER_SECOND)
 
 /* ---- the rate limit ---- */
 
@@ -47,6 +49,38 @@ static bool says_secondary(struct str body)
     return false;
 }
 
+/* Date: Sun, 06 Nov 1994 08:49:37 GMT */
+static bool date_of(const struct rest_raw *raw, int64_t *ret_us)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    struct str date = http_head_field(raw->head, "Date");
+    char text[32] = "", month[4] = "", iso[32];
+    int day = 0, year = 0, hour = 0, minute = 0, second = 0;
+    if (date.at == NULL || date.len >= sizeof text)
+        return false;
+    memcpy(text, date.at, date.len);
+    if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d GMT", &day, month, &year, &hour, &minute,
+               &second) != 6)
+        return false;
+    const char *found = strlen(month) == 3 ? strstr(months, month) : NULL;
+    if (found == NULL || (found - months) % 3 != 0)
+        return false;
+    (void)snprintf(iso, sizeof iso, "%04d-%02d-%02dT%02d:%02d:%02dZ", year,
+                   (int)(found - months) / 3 + 1, day, hour, minute, second);
+    return time_parse(iso, ret_us);
+}
+
+/* The end of the window by our clock, where the forge's differs by more than an answer takes. */
+static int64_t own_reset_us(const struct rest_raw *raw, int64_t reset_us, int64_t now_us)
+{
+    int64_t date_us = 0;
+    if (reset_us <= 0 || !date_of(raw, &date_us))
+        return reset_us;
+    int64_t ahead_us = now_us - date_us;
+    bool differs = ahead_us > CLOCK_SLACK_US || ahead_us < -CLOCK_SLACK_US;
+    return differs && reset_us + ahead_us > 0 ? reset_us + ahead_us : reset_us;
+}
+
 struct forge_limit_seen rest_limit_seen(const struct rest_raw *raw, struct arena *arena)
 {
     const struct rest_dialect *dialect = raw->request->dialect;
@@ -61,8 +95,10 @@ struct forge_limit_seen rest_limit_seen(const struct rest_raw *raw, struct arena
     };
     if (resource.at != NULL && resource.len > 0 && resource.len < 64)
         seen.resource = str_dup(arena, resource);
-    if (seen.reset_us > 0 && seen.reset_us < INT64_MAX / US_PER_SECOND)
-        seen.reset_us *= US_PER_SECOND;
+    const struct clock clock = clock_real();
+    int64_t now_us = clock_now_us(&clock);
+    if (seen.reset_us > 0 && seen.reset_us < INT64_MAX / (2 * US_PER_SECOND))
+        seen.reset_us = own_reset_us(raw, seen.reset_us * US_PER_SECOND, now_us);
     bool refused = raw->status == 403 || raw->status == 429;
     int64_t wait_s = number_in(raw, "Retry-After", 0);
     if (!refused)
@@ -73,6 +109,8 @@ struct forge_limit_seen rest_limit_seen(const struct rest_raw *raw, struct arena
                      (wait_s > 0 || raw->status == 429 || says_secondary(raw->body));
     if (seen.secondary && seen.retry_ms == 0)
         seen.retry_ms = SECONDARY_WAIT_MS;
+    if (seen.remaining == 0 && seen.retry_ms == 0 && seen.reset_us <= now_us)
+        seen.retry_ms = LIMIT_WAIT_MIN_MS; /* The window should be over, and is not. */
     return seen;
 }
 

@@ -29,6 +29,8 @@ struct forge_call {
     struct git git;  /* With credential, cancel flag and deadline. */
     const char *api; /* Base of its API as configured; NULL: follows from the address. */
     const struct forge_gate *gate; /* NULL: none */
+    int64_t repository;            /* Its number at the forge: of what is listed for a whole App
+                                      only its own counts; 0: all does. */
     struct http_client *http;      /* Made by the first forge_http; NULL until then. */
 };
 void forge_call_release(struct forge_call *call); /* For CLEANUP, too. */

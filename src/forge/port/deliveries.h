@@ -35,5 +35,8 @@ struct delivery_ops {
                     struct forge_delivery **ret_items, size_t *ret_count, struct err *err);
     enum rc (*payload)(struct forge_call *call, const char *url, const struct forge_delivery *item,
                        struct buf *into, struct err *err);
+    /* For call->repository.  NULL where the forge has no Apps with webhooks. */
+    enum rc (*number)(struct forge_call *call, const char *url, int64_t *ret_number,
+                      struct err *err);
 };
 #endif

@@ -97,6 +97,13 @@ struct port_forge_request {
     int64_t used, back;          /* Of what was granted: made since the last time; unused. */
     const struct forge_limit_seen *seen; /* What the forge said last; or NULL. */
 };
+/* Deliveries of the webhook of the App that serves the repository; only the server can ask. */
+struct port_hook_request {
+    const struct repo_config *config; /* As above. */
+    const char *repository;
+    int64_t since_us;   /* A list back to then, */
+    const char *handle; /* or the payload of this one, where it is not NULL. */
+};
 struct port_forge_answer {
     struct forge_token token; /* "": the server has none, the worker's own is used. */
     int64_t calls;            /* Granted; 0 when some were wanted: */
@@ -186,6 +193,11 @@ struct port_ops {
     enum rc (*forge_access)(struct port *port, const struct port_ref *lease,
                             const struct port_forge_request *request,
                             struct port_forge_answer *ret_answer, struct err *err);
+    /* {"deliveries": [...]}, or {"sha256"} of the payload, as api/app_hook.h has them.
+       RC_NOT_FOUND: there is no such webhook, or no such delivery.  NULL: this port has none. */
+    enum rc (*app_deliveries)(struct port *port, const struct port_ref *lease,
+                              const struct port_hook_request *request, struct buf *into,
+                              struct err *err);
     /* Circuit breakers, by name.  A caller that was allowed reports the result. */
     enum rc (*breaker_ask)(struct port *port, const char *name, struct port_verdict *ret_verdict,
                            struct err *err);

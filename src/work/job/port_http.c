@@ -523,6 +523,24 @@ static enum rc http_forge_access(struct port *port, const struct port_ref *lease
     return RC_OK;
 }
 
+static enum rc http_app_deliveries(struct port *port, const struct port_ref *lease,
+                                   const struct port_hook_request *wish, struct buf *into,
+                                   struct err *err)
+{
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    write_ref(&exchange.jw, lease);
+    if (wish->handle != NULL)
+        jw_kstr(&exchange.jw, "handle", wish->handle);
+    else
+        jw_kint(&exchange.jw, "sinceUs", wish->since_us);
+    const struct http_call how = {.path = "/v1/jobs/app-deliveries", .timeout_ms = CALL_MS};
+    enum rc rc = exchange_send(&exchange, port, &how, err);
+    if (rc == RC_OK)
+        buf_add(into, exchange.answer.data, exchange.answer.len);
+    return rc;
+}
+
 /* ---- breakers ---- */
 
 static enum rc exchange_breaker(struct exchange *exchange, struct port *port, const char *name,
@@ -712,6 +730,7 @@ static const struct port_ops http_ops = {
     .run_token = http_run_token,
     .agent_token = http_agent_token,
     .forge_access = http_forge_access,
+    .app_deliveries = http_app_deliveries,
     .breaker_ask = http_breaker_ask,
     .breaker_report = http_breaker_report,
     .announce = http_announce,

@@ -10,6 +10,9 @@
  *     payload: {"what": "payloads", "deliveries": [{"id", "event", "handle", "sentUs"}]}
  *     report:  {"deliveries": [{"id", "event", "sentUs", "sha256"}, {..., "gone": why}]}
  *
+ * Where the repository is served by an App whose own webhook leads to drover, the deliveries are
+ * those of the App, and the server asks for them: their handles begin with /app/.
+ *
  * The report is in the result, or an artifact when it is too large for that.  Deliveries that
  * cannot be listed, as for want of a permission, are no failure: what changed is found by comparing
  * state.
@@ -17,6 +20,7 @@
 #include "forge/port/deliveries.h"
 #include "forge/port/prs.h"
 #include "work/job/repo_step.h"
+#include <string.h>
 
 enum {
     REPORT_BYTES_MAX = 1024 * 1024,
@@ -56,6 +60,34 @@ static void write_delivery(struct jw *jw, const struct forge_delivery *item)
     jw_end(jw, '}');
 }
 
+/* RC_NOT_FOUND: there is none of an App. */
+static enum rc ask_app(struct asking *asking, struct port_hook_request request, struct buf *into,
+                       struct err *err)
+{
+    struct step *step = asking->step;
+    struct port *port = step->site->port;
+    request.config = &step->input.config;
+    request.repository = step->input.repository;
+    if (request.config->app.id == NULL || port->ops->app_deliveries == NULL)
+        return RC_NOT_FOUND;
+    return port->ops->app_deliveries(port, &step->lease, &request, into, err);
+}
+
+static enum rc list_of_app(struct asking *asking, int64_t since_us, struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    buf_init(&answer, REPORT_BYTES_MAX);
+    enum rc rc = ask_app(asking, (struct port_hook_request){.since_us = since_us}, &answer, err);
+    if (rc == RC_OK)
+        rc = js_parse(buf_text(&answer), answer.len, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    jw_key(&asking->jw, "deliveries");
+    js_write(&asking->jw, js_get(tree, "deliveries"));
+    return RC_OK;
+}
+
 static enum rc list_deliveries(struct asking *asking, struct err *err)
 {
     const struct delivery_ops *ops = asking->ops->deliveries;
@@ -64,8 +96,12 @@ static enum rc list_deliveries(struct asking *asking, struct err *err)
     size_t count = 0;
     if (since_us == 0 || ops == NULL || ops->list == NULL)
         return RC_OK;
-    enum rc rc = ops->list(&asking->call, asking->step->input.config.url, since_us,
-                           asking->step->arena, &items, &count, err);
+    enum rc rc = list_of_app(asking, since_us, err);
+    if (rc == RC_OK || ends_step(rc))
+        return rc;
+    err_clear(err);
+    rc = ops->list(&asking->call, asking->step->input.config.url, since_us, asking->step->arena,
+                   &items, &count, err);
     if (ends_step(rc))
         return rc;
     if (rc != RC_OK) {
@@ -120,6 +156,24 @@ static enum rc find_changes(struct asking *asking, struct err *err)
 
 /* ---- payloads ---- */
 
+/* The server has stored it. */
+static enum rc fetch_of_app(struct asking *asking, const char *handle, char ret_sha256[65],
+                            struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    buf_init(&answer, INLINE_BYTES_MAX);
+    enum rc rc = ask_app(asking, (struct port_hook_request){.handle = handle}, &answer, err);
+    if (rc == RC_OK)
+        rc = js_parse(buf_text(&answer), answer.len, &tree, err);
+    const char *sha256 = js_get_str(tree, "sha256", "");
+    if (rc == RC_OK && strlen(sha256) != 64)
+        rc = err_set(err, RC_IO, "ODD_ANSWER", "The server names no payload.");
+    if (rc == RC_OK)
+        text_copy(ret_sha256, 65, sha256);
+    return rc;
+}
+
 /* One that the forge does not have any more is reported as gone; one that it cannot give now is
    left out, and found missing again. */
 static enum rc fetch_payload(struct asking *asking, const struct js *item, struct err *err)
@@ -134,16 +188,18 @@ static enum rc fetch_payload(struct asking *asking, const struct js *item, struc
         .handle = js_get_str(item, "handle", ""),
         .sent_us = js_get_int(item, "sentUs", 0),
     };
-    enum rc rc = asking->ops->deliveries->payload(&asking->call, asking->step->input.config.url,
-                                                  &delivery, &body, err);
-    bool gone = rc == RC_NOT_FOUND || body.overflow;
+    bool of_app = text_starts(delivery.handle, "/app/");
+    enum rc rc = of_app ? fetch_of_app(asking, delivery.handle, sha256, err)
+                        : asking->ops->deliveries->payload(
+                              &asking->call, asking->step->input.config.url, &delivery, &body, err);
+    bool gone = rc == RC_NOT_FOUND || rc == RC_TOO_LARGE || body.overflow;
     if (rc != RC_OK && !gone) {
         enum rc end = ends_step(rc) ? rc : RC_OK;
         if (end == RC_OK)
             err_clear(err);
         return end;
     }
-    if (!gone) {
+    if (!gone && !of_app) {
         struct port *port = asking->step->site->port;
         rc = port->ops->artifact_put(port, buf_str(&body), sha256, err);
         if (rc != RC_OK)
@@ -154,7 +210,9 @@ static enum rc fetch_payload(struct asking *asking, const struct js *item, struc
     jw_kstr(jw, "event", delivery.event);
     jw_kint(jw, "sentUs", delivery.sent_us);
     if (gone)
-        jw_kstr(jw, "gone", body.overflow ? "it is too large" : "the forge does not have it");
+        jw_kstr(jw, "gone",
+                body.overflow || rc == RC_TOO_LARGE ? "it is too large"
+                                                    : "the forge does not have it");
     else
         jw_kstr(jw, "sha256", sha256);
     jw_end(jw, '}');

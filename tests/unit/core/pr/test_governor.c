@@ -121,6 +121,62 @@ START_TEST(what_is_told_counts_once)
 }
 END_TEST
 
+/* told, one after the other, at a time: remaining, granted and end of the window afterwards */
+static const struct {
+    int64_t at_s, remaining, reset_s; /* Seconds after NOW. */
+    int64_t want_remaining, want_granted, want_reset_s;
+} windows[] = {
+    {0, 100, 600, 100, 20, 600},
+    {10, 4990, 3700, 4990, 0, 3700},   /* It ended earlier than told: the next has begun. */
+    {11, 90, 600, 90, 0, 600},         /* An answer of the window before, which came late: */
+    {12, 4980, 3700, 4980, 0, 3700},   /* the next one settles it. */
+    {13, 4985, 3701, 4980, 0, 3701},   /* The same window, by a clock that is a little off. */
+    {20, 4970, 1800, 4970, 0, 1800},   /* The forge has changed its mind: */
+    {30, 4960, 1800, 4960, 0, 1800},   /* the earlier end holds, */
+    {1801, 4999, 5400, 4999, 0, 5400}, /* and what comes after it is new. */
+    {1802, 4990, -1, 4990, 0, 5400},   /* A number alone. */
+};
+
+START_TEST(a_window_may_end_at_another_time_than_was_told)
+{
+    struct quota quota = known(5000, 200);
+    quota.granted = 20;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        int64_t reset_us = windows[i].reset_s < 0 ? 0 : NOW + windows[i].reset_s * US_PER_SECOND;
+        struct quota_seen seen = seen_of(windows[i].remaining, reset_us);
+        quota_tell(&quota, &seen, &(struct quota_told){0}, NOW + windows[i].at_s * US_PER_SECOND);
+        ck_assert_msg(quota.remaining == windows[i].want_remaining, "%zu: %lld", i,
+                      (long long)quota.remaining);
+        ck_assert_int_eq(quota.granted, windows[i].want_granted);
+        ck_assert_int_eq(quota.reset_us, NOW + windows[i].want_reset_s * US_PER_SECOND);
+    }
+}
+END_TEST
+
+/* By our clock the window is over, by the forge's it is not. */
+START_TEST(a_refusal_after_the_end_of_a_window_is_not_repeated_at_once)
+{
+    static const int64_t seconds[] = {1, 2, 4, 8, 16};
+    struct quota quota = known(5000, 0);
+    struct quota_wish wish = {.want = 20, .repositories = 1};
+    struct quota_seen refused = seen_of(0, RESET);
+    refused.retry_us = US_PER_SECOND;
+    int64_t now_us = RESET + 1;
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
+        ck_assert_int_gt(quota_ask(&quota, &wish, now_us).calls, 0);
+        quota_tell(&quota, &refused, &(struct quota_told){.used = 1, .back = 19}, now_us);
+        ck_assert_int_eq(quota.blocked_us, now_us + seconds[i] * US_PER_SECOND);
+        ck_assert_int_eq(quota_ask(&quota, &wish, now_us).why, QUOTA_BLOCKED);
+        now_us = quota.blocked_us;
+    }
+    struct quota_seen good = seen_of(4999, RESET + 3600 * US_PER_SECOND);
+    ck_assert_int_gt(quota_ask(&quota, &wish, now_us).calls, 0);
+    quota_tell(&quota, &good, &(struct quota_told){.used = 1}, now_us);
+    ck_assert_int_eq(quota.strikes, 0);
+    ck_assert_int_eq(quota.remaining, 4999);
+}
+END_TEST
+
 START_TEST(secondary_limits_wait_longer_each_time)
 {
     static const int64_t minutes[] = {1, 2, 4, 8, 16, 30, 30, 30};
@@ -177,6 +233,8 @@ Suite *governor_suite(void)
     TCase *tests = tcase_create("governor");
     tcase_add_loop_test(tests, an_ask_is_answered, 0, (int)(sizeof asks / sizeof asks[0]));
     tcase_add_test(tests, what_is_told_counts_once);
+    tcase_add_test(tests, a_window_may_end_at_another_time_than_was_told);
+    tcase_add_test(tests, a_refusal_after_the_end_of_a_window_is_not_repeated_at_once);
     tcase_add_test(tests, secondary_limits_wait_longer_each_time);
     tcase_add_test(tests, a_time_that_the_forge_names_is_the_time_that_is_waited);
     tcase_add_test(tests, the_reserve_stays_however_many_ask);

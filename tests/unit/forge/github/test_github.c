@@ -410,7 +410,10 @@ END_TEST
 
 START_TEST(an_app_lists_its_own_deliveries)
 {
-    KIT_OPEN({.request = "GET /api/v3/app/hook/deliveries?per_page=100 HTTP",
+    KIT_OPEN({.request = "GET /api/v3/app/hook/config HTTP",
+              .has = {"Authorization: Bearer eyJ.x.y"},
+              .body = "{\"url\":\"https://d.example/v1/webhooks/github\"}"},
+             {.request = "GET /api/v3/app/hook/deliveries?per_page=100 HTTP",
               .has = {"Authorization: Bearer eyJ.x.y"},
               .body = "[" SENT("14", "g3", "12:00:04", "200") "]"},
              {.request = "GET /api/v3/app/hook/deliveries/14 HTTP",
@@ -425,6 +428,58 @@ START_TEST(an_app_lists_its_own_deliveries)
     ck_assert_uint_eq(count, 1);
     ck_assert_int_eq(deliveries_github.payload(&kit_call, KIT_URL, &items[0], &body, &kit_err),
                      RC_NOT_FOUND);
+}
+END_TEST
+
+/* The webhook of an App serves many repositories; one of them may see its own deliveries. */
+START_TEST(of_an_app_a_repository_sees_its_own_deliveries)
+{
+    KIT_OPEN({.request = "GET /api/v3/repos/acme/billing HTTP", .body = "{\"id\":7}"},
+             {.request = "GET /api/v3/app/hook/config HTTP",
+              .body = "{\"url\":\"https://d.example/v1/webhooks/github\"}"},
+             {.request = "GET /api/v3/app/hook/deliveries?per_page=100 HTTP",
+              .body = "[{\"id\":1,\"guid\":\"g1\",\"repository_id\":8,\"event\":\"push\","
+                      "\"delivered_at\":\"2026-07-03T12:00:02Z\",\"status_code\":502},"
+                      "{\"id\":2,\"guid\":\"g2\",\"repository_id\":7,\"event\":\"push\","
+                      "\"delivered_at\":\"2026-07-03T12:00:01Z\",\"status_code\":502},"
+                      "{\"id\":3,\"guid\":\"g3\",\"repository_id\":null,\"event\":\"ping\","
+                      "\"delivered_at\":\"2026-07-03T12:00:00Z\",\"status_code\":200}]"},
+             {.request = "GET /api/v3/app/hook/deliveries/2 HTTP",
+              .body = "{\"id\":2,\"repository_id\":7,\"request\":{\"payload\":{\"n\":2}}}"},
+             {.request = "GET /api/v3/app/hook/deliveries/1 HTTP",
+              .body = "{\"id\":1,\"repository_id\":8,\"request\":{\"payload\":{\"n\":1}}}"});
+    struct forge_delivery *items = NULL;
+    size_t count = 0;
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, 1000);
+    ck_assert_int_eq(deliveries_github.number(&kit_call, KIT_URL, &kit_call.repository, &kit_err),
+                     RC_OK);
+    ck_assert_int_eq(kit_call.repository, 7);
+    kit_call.git.credential = "eyJ.x.y";
+    ck_assert_int_eq(
+        deliveries_github.list(&kit_call, KIT_URL, 0, &kit_arena, &items, &count, &kit_err), RC_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(items[0].id, "g2");
+    ck_assert_int_eq(deliveries_github.payload(&kit_call, KIT_URL, &items[0], &body, &kit_err),
+                     RC_OK);
+    ck_assert_str_eq(buf_text(&body), "{\"n\":2}");
+    items[0].handle = "/app/hook/deliveries/1"; /* Of another repository. */
+    ck_assert_int_eq(deliveries_github.payload(&kit_call, KIT_URL, &items[0], &body, &kit_err),
+                     RC_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(an_app_whose_webhook_leads_elsewhere_has_none_for_us)
+{
+    KIT_OPEN({.request = "GET /api/v3/app/hook/config HTTP",
+              .body = "{\"url\":\"https://elsewhere.example/hook\"}"});
+    struct forge_delivery *items = NULL;
+    size_t count = 0;
+    kit_call.git.credential = "eyJ.x.y";
+    ck_assert_int_eq(
+        deliveries_github.list(&kit_call, KIT_URL, 0, &kit_arena, &items, &count, &kit_err),
+        RC_NOT_FOUND);
+    ck_assert_str_eq(kit_err.code, "NO_APP_HOOK");
 }
 END_TEST
 
@@ -452,6 +507,8 @@ Suite *github_suite(void)
     tcase_add_loop_test(api, answers_of_graphql_have_a_meaning, 0, (int)COUNT_OF(answers));
     tcase_add_test(api, deliveries_are_listed_back_to_a_time);
     tcase_add_test(api, an_app_lists_its_own_deliveries);
+    tcase_add_test(api, of_an_app_a_repository_sees_its_own_deliveries);
+    tcase_add_test(api, an_app_whose_webhook_leads_elsewhere_has_none_for_us);
     suite_add_tcase(suite, api);
     return suite;
 }

@@ -7,6 +7,7 @@
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define TOKEN "ghp_0123456789012345678901234567890123456789"
 
@@ -316,6 +317,46 @@ START_TEST(a_primary_limit_waits_for_its_reset)
     ck_assert_int_eq(get(script, "/x"), RC_LIMIT);
     ck_assert_int_gt(err.retry_ms, 0);
     ck_assert_int_le(err.retry_ms, 600 * 1000);
+    api_script_done(script);
+}
+END_TEST
+
+/* Its clock is an hour off; what it says of the end of its window is meant by that clock. */
+static const struct {
+    int64_t off_s;
+    const char *date; /* In the place of a date that is an hour off. */
+    int64_t least_ms, most_ms;
+} clocks[] = {
+    {-3600, NULL, 595 * 1000, 605 * 1000},
+    {3600, NULL, 595 * 1000, 605 * 1000},
+    {0, NULL, 595 * 1000, 605 * 1000},
+    {0, "yesterday", 595 * 1000, 605 * 1000}, /* No date: ours. */
+    {0, "Sun, 06 Foo 1994 08:49:37 GMT", 595 * 1000, 605 * 1000},
+    {-3600, "", 1000, 1000}, /* The window should be over: soon again. */
+};
+
+START_TEST(the_end_of_a_window_is_told_by_the_clock_of_the_forge)
+{
+    const struct clock clock = clock_real();
+    time_t theirs = (time_t)(clock_now_us(&clock) / US_PER_SECOND + clocks[_i].off_s);
+    char date[64], lines[256];
+    struct tm parts;
+    ck_assert_uint_gt(
+        strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&theirs, &parts)), 0);
+    (void)snprintf(lines, sizeof lines,
+                   "x-ratelimit-limit: 5000\r\nx-ratelimit-remaining: 0\r\n"
+                   "x-ratelimit-reset: %lld\r\nDate: %s\r\n",
+                   (long long)theirs + 600, clocks[_i].date != NULL ? clocks[_i].date : date);
+    struct api_script *script = API_SCRIPT({.request = "GET /api/v3/x",
+                                            .status = "403 Forbidden",
+                                            .headers = lines,
+                                            .body = "{\"message\":\"API rate limit exceeded\"}"});
+    ck_assert_int_eq(get(script, "/x"), RC_LIMIT);
+    ck_assert_int_ge(err.retry_ms, clocks[_i].least_ms - 60 * 1000); /* A slow machine. */
+    ck_assert_int_le(err.retry_ms, clocks[_i].most_ms);
+    bool over = gate_seen.seen.reset_us <= clock_now_us(&clock);
+    ck_assert_int_eq(over, clocks[_i].most_ms == 1000);
+    ck_assert_int_eq(gate_seen.seen.retry_ms, over ? 1000 : 0);
     api_script_done(script);
 }
 END_TEST
@@ -650,6 +691,8 @@ Suite *rest_suite(void)
     tcase_add_test(tc, an_etag_that_holds_is_no_error);
     tcase_add_loop_test(tc, refusals_have_a_meaning, 0, (int)COUNT_OF(refusals));
     tcase_add_test(tc, a_primary_limit_waits_for_its_reset);
+    tcase_add_loop_test(tc, the_end_of_a_window_is_told_by_the_clock_of_the_forge, 0,
+                        (int)COUNT_OF(clocks));
     tcase_add_test(tc, messages_hold_no_secrets_and_no_control_characters);
     tcase_add_loop_test(tc, what_got_no_whole_answer_is_read_once_more, 0, (int)COUNT_OF(breaks));
     tcase_add_loop_test(tc, what_fails_twice_fails, 0, (int)COUNT_OF(breaks));
