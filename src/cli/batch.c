@@ -446,7 +446,7 @@ static void print_view(struct cli *cli, const struct view *view)
     table_print(&table, stdout);
 }
 
-/* One document, whatever the pages were. */
+/* One document of all pages. */
 static void print_json(const struct view *view)
 {
     CLEANUP(buf_release) struct buf text;

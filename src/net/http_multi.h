@@ -4,8 +4,8 @@
  *     http_multi_start --> on_bytes ... --> on_end       once for each request, unless
  *                                 \--> http_multi_cancel   closes its connection: nothing follows
  *
- * A body is sent at most once.  Redirects are not followed.  Every answer is handed out, whatever
- * its status.  on_bytes may not start or cancel a request; on_end may.
+ * A body is sent at most once.  Redirects are not followed.  Every answer is handed out, with any
+ * status.  on_bytes may not start or cancel a request; on_end may.
  */
 #ifndef NET_HTTP_MULTI_H
 #define NET_HTTP_MULTI_H

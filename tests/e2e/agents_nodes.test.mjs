@@ -6,7 +6,7 @@ import { clusterUrl } from './lib/cluster.mjs';
 import { makeDatabase } from './lib/database.mjs';
 import { stays } from './lib/git.mjs';
 import { newMark, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
-import { Server } from './lib/server.mjs';
+import { discardAll, Server } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 let a, b, token;
@@ -38,7 +38,7 @@ describe('agents of two nodes', () => {
     });
     after(async () => {
         try {
-            await Promise.all([a.discard(), b.discard()]);
+            await discardAll([a, b]);
         } finally {
             for (const node of [a, b]) node.killNow();
         }

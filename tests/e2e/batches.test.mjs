@@ -16,7 +16,7 @@ import { fixes, gaveUp, says, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { LONG_LEASES } from './lib/own.mjs';
 import { newMark } from './lib/procs.mjs';
-import { Server, start, TERMINAL } from './lib/server.mjs';
+import { discardAll, Server, start, TERMINAL } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 const FAULTS_BIN = process.env.DROVER_FAULTS_BIN;
@@ -415,7 +415,7 @@ on('postgres', it)('two nodes move a batch, and one when the other is killed', a
             ['completed', 11, 1]);
         await assertOrder(lives, id, { maxActive: 3 });
         await dies.start();
-        await Promise.all([a.discard(), b.discard()]);
+        await discardAll([a, b]);
     } finally {
         for (const node of [a, b]) node.killNow();
     }

@@ -215,6 +215,7 @@ size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct 
         (*ret_jobs)[i].queue = arena_strdup(&lab->arena, lease->jobs[i].queue);
         (*ret_jobs)[i].dependency = arena_strdup(&lab->arena, lease->jobs[i].dependency);
         (*ret_jobs)[i].payload = str_of(str_dup(&lab->arena, lease->jobs[i].payload));
+        (*ret_jobs)[i].headers = str_of(str_dup(&lab->arena, lease->jobs[i].headers));
     }
     command_free(&lease->base);
     return count;

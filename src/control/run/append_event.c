@@ -104,7 +104,7 @@ static enum rc apply_append(struct context *ctx, struct command *command)
     struct event event = event_of(&cmd->event);
     int64_t seq;
     cmd->is_new = false;
-    /* First: what was accepted once stays accepted, whatever has become of its run. */
+    /* First: what was accepted once stays accepted, regardless of its run. */
     enum rc rc = events_find_source(ctx->db, &event, &seq, ctx->err);
     if (rc == RC_OK)
         return RC_OK;

@@ -2,7 +2,7 @@
  * append_event.h - an event of a client becomes one of the log, once for its source and id; with a
  * task or a run, one of theirs.
  *
- * A fact is recorded whatever state its run is in: a deployment may end long after it.  A run takes
+ * A fact is recorded in every state of its run: a deployment may end long after it.  A run takes
  * no more of them than its budget of events leaves (core/run/event_budget.h).
  */
 #ifndef CONTROL_RUN_APPEND_EVENT_H

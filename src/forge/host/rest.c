@@ -254,7 +254,7 @@ static bool once_more(const struct exchange *x, enum rc rc, int status)
     return time_is_left(x);
 }
 
-/* 401: the forge has done nothing, whatever the method is.  The client of the call keeps its
+/* 401: the forge has done nothing, by any method.  The client of the call keeps its
    credential, so the next one is made with the other. */
 static bool renewed(const struct exchange *x, enum rc rc)
 {
