@@ -8,7 +8,7 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "core/step_kind.h"
-#include "forge/forge.h"
+#include "forge/forges.h"
 #include "store/artifacts.h"
 #include "store/jobs.h"
 
