@@ -11,6 +11,7 @@
 #include "forge/forges.h"
 #include "store/artifacts.h"
 #include "store/jobs.h"
+#include <string.h>
 
 enum {
     FORGE_SECONDS_MAX = 25,
@@ -114,6 +115,16 @@ enum rc app_hook_ask(struct api *api, const struct app_hook_wish *wish, struct a
 
 /* ---- POST /v1/jobs/app-deliveries ---- */
 
+/* A path and no more than that: nothing in it may lead to another route of the forge. */
+static bool names_delivery(const char *handle)
+{
+    static const char start[] = "/app/hook/deliveries/";
+    if (!text_starts(handle, start))
+        return false;
+    const char *number = handle + strlen(start);
+    return *number != 0 && number[strspn(number, "0123456789")] == 0;
+}
+
 static enum rc read_wish(const struct js *tree, struct job_ref *ref, struct app_hook_wish *wish,
                          struct err *err)
 {
@@ -129,7 +140,7 @@ static enum rc read_wish(const struct js *tree, struct job_ref *ref, struct app_
                &wish->since_us);
     fields_string(&fields, "handle", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = HANDLE_BYTES_MAX}, &wish->handle);
-    if (wish->handle != NULL && !text_starts(wish->handle, "/app/hook/deliveries/"))
+    if (wish->handle != NULL && !names_delivery(wish->handle))
         fields_fail(&fields, "handle", "handle must be that of a delivery in the list");
     return fields_close(&fields);
 }

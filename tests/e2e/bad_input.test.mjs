@@ -203,6 +203,14 @@ const badFields = [
         [aLease({ waitMs: -1 }), 'waitMs'],
         [aLease({ leaseMs: 1 }), 'leaseMs'],
     ]],
+    ['POST', '/v1/jobs/app-deliveries', [
+        [{ epoch: 1 }, 'id'],
+        [{ id: nobody }, 'epoch'],
+        [{ ...ref, sinceUs: -1 }, 'sinceUs'],
+        ...['/app', '/app/hook/deliveries/', '/app/hook/deliveries/../../installations',
+            '/app/hook/deliveries/1?x', '/app/hook/deliveries/1/attempts']
+            .map((handle) => [{ ...ref, handle }, 'handle']),
+    ]],
     ['POST', '/v1/jobs/heartbeat', [
         [{ worker: 'w', leases: {}, extendMs: 1000 }, 'leases'],
         [{ worker: 'w', leases: [{ id: 'x', epoch: 1 }], extendMs: 1000 }, 'id'],
