@@ -12,6 +12,7 @@
 #include "bench/client.h"
 #include "bench/origin.h"
 #include "bench/report.h"
+#include "control/agents/claim.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -184,7 +185,7 @@ static void measure_pair(const struct bench *bench, struct pair *pair)
 /* Calls for work of one agent in this time, without any. */
 static void measure_calls(const struct bench *bench, struct pair *pair)
 {
-    int window_ms = bench->quick ? 1000 : 30000;
+    int window_ms = bench->quick ? 1000 : CLAIM_WAIT_MS_MAX;
     struct agent *agent = &pair->agents[0];
     if (agent->id[0] == '\0')
         agent = &pair->agents[1]; /* The other one holds the only work. */

@@ -102,7 +102,7 @@ static enum rc read_claim(struct call *call, struct cmd_claim *cmd, struct err *
     fields_open(&fields, cmd->lease.base.tree, "", err);
     read_addressee(&fields, cmd);
     read_filter(&fields, cmd);
-    fields_int(&fields, "waitMs", FIELD_OPTIONAL, &(struct field_range){0, JOB_WAIT_MS_MAX},
+    fields_int(&fields, "waitMs", FIELD_OPTIONAL, &(struct field_range){0, CLAIM_WAIT_MS_MAX},
                &wait_ms);
     fields_int(&fields, "leaseMs", FIELD_OPTIONAL,
                &(struct field_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &lease_ms);

@@ -204,7 +204,7 @@ describe('a claim', { concurrency: 4 }, () => {
 
     it('refuses what it does not understand', async () => {
         const bad = [[{ agent: '-x' }, 'agent'], [{ persona: 'Big' }, 'persona'],
-            [{ queue: 'a b' }, 'queue'], [{ waitMs: 30_001 }, 'waitMs'], [{ agents: 1 }, 'agents'],
+            [{ queue: 'a b' }, 'queue'], [{ waitMs: 55_001 }, 'waitMs'], [{ agents: 1 }, 'agents'],
             [{ repositories: Array(9).fill('a/b'), labels: Array(9).fill('x') }, 'labels']];
         for (const [body, field] of bad)
             assertProblem(await server.call('POST', '/v1/claims', { body, token }), 422,

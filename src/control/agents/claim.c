@@ -9,7 +9,7 @@
 
 enum { KILLED_MAX = 1000 };
 /* A claim waits for less than this. */
-#define KILLED_WITHIN_US (2 * JOB_WAIT_MS_MAX * US_PER_MS)
+#define KILLED_WITHIN_US (2 * CLAIM_WAIT_MS_MAX * US_PER_MS)
 
 /* ---- the agent's row ---- */
 

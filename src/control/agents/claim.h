@@ -15,6 +15,9 @@
 #include "control/queue/lease.h"
 #include "core/agent/addressee.h"
 
+/* Less than the minute after which proxies give a silent request up. */
+enum { CLAIM_WAIT_MS_MAX = 55000 };
+
 /* The texts that come with a claim, and the member of the job's payload that names each. */
 enum claim_text { CLAIM_PROMPT, CLAIM_PLAN, CLAIM_FEEDBACK, CLAIM_PATCH, CLAIM_TEXT_COUNT };
 enum { CLAIM_TEXT_BYTES_MAX = 256 * 1024 }; /* A longer one is left out. */
