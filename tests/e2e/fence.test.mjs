@@ -25,6 +25,9 @@ const OTHERS = 'prepare,hydrate,agent,verify,judge,unpublish,clean';
 // and result; before the report.
 const POINTS = ['publish.push', 'publish.number', 'publish.refs', 'publish.numbered'];
 const OPENED = ['publish.numbered']; // The pull request is there when the worker freezes.
+// The end of the step of a worker that has lost its lease: a heartbeat reports that to it, a call that
+// is refused, or only the answer to its report.
+const OVER = /lease lost: the work of a step is discarded|step failed|did not arrive/;
 
 const pullsOf = (origin) => Object.keys(refs(origin)).filter((ref) => /^refs\/pull\//.test(ref));
 
@@ -94,7 +97,7 @@ class Stage {
         if (!OPENED.includes(this.point))
             await until('it to act', () => this.#gits() > before);
         this.server.child.kill('SIGCONT');
-        await this.frozen.untilSaid(/lease lost: the work of a step is discarded|did not arrive/);
+        await this.frozen.untilSaid(OVER);
     }
 
     async cancel() {
@@ -296,7 +299,7 @@ function atServer() {
             assert.deepEqual(stage.branches(), []);
             if (point === 'publish.push') await stage.wake();
             else stage.frozen.signal('SIGCONT');
-            await stage.frozen.untilSaid(/lease lost: the work of a step is discarded|step failed/);
+            await stage.frozen.untilSaid(OVER);
             assert.deepEqual(stage.branches(), []);
             assert.deepEqual(stage.openPulls(), []);
         });
@@ -308,7 +311,7 @@ function atServer() {
             const before = stage.refs();
             if (point === 'publish.push') await stage.wake();
             else stage.frozen.signal('SIGCONT');
-            await stage.frozen.untilSaid(/lease lost: the work of a step is discarded|step failed/);
+            await stage.frozen.untilSaid(OVER);
             assert.deepEqual(stage.refs(), before);
             assert.equal(stage.repo.repo.pulls.length, 1);
         });
