@@ -122,7 +122,8 @@ _drover_word() {
         _drover_reply "$2" -W latest ;;
     credential) _drover_reply "$2" -W 'get store erase' ;;
     backup | 'repo check' | batch) compopt -o filenames; _drover_reply "$2" -f ;;
-    schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
+    schema | 'schema get') _drover_reply "$2" -W "$(drover schema list 2>/dev/null)" ;;
+    'schema validate' | 'schema check') compopt -o filenames; _drover_reply "$2" -f ;;
     'agent show' | 'agent launch' | 'agent kill' | 'agent remove')
         _drover_reply "$2" -W "$(_drover_agents)" ;;
     'agents check')

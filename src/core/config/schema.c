@@ -169,7 +169,7 @@ static const char *misshapen(enum shape shape, const struct js *value)
     case SHAPE_BOOL:
         return type == JS_BOOL ? NULL : "must be a boolean";
     case SHAPE_COUNT:
-        return js_int(value, -1) >= 0 ? NULL : "must be an integer from 0";
+        return schema_count(value) >= 0 ? NULL : "must be an integer from 0";
     case SHAPE_NUMBER:
         return type == JS_INT || type == JS_REAL ? NULL : "must be a number";
     case SHAPE_FACTOR:

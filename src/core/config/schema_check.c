@@ -310,7 +310,8 @@ bool check_prefix(struct checker *checker, const struct spot *spot, const struct
 bool check_items(struct checker *checker, const struct spot *spot, const struct js *argument)
 {
     size_t count = js_type(spot->value) == JS_ARRAY ? js_count(spot->value) : 0;
-    int64_t most = js_get_int(spot->schema, "maxItems", INT64_MAX);
+    const struct js *limit = js_get(spot->schema, "maxItems");
+    int64_t most = limit != NULL ? schema_count(limit) : INT64_MAX;
     bool good = true;
     if (count > (size_t)most)
         count = (size_t)most;

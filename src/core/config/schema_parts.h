@@ -62,6 +62,8 @@ struct keyword {
 /* NULL: not a known keyword. */
 const struct keyword *schema_keyword(const char *name);
 
+/* The argument of minLength and its kind, where 2.0 is 2; -1: it is no count. */
+int64_t schema_count(const struct js *argument);
 /* What a $ref means; NULL when it leads nowhere. */
 const struct js *schema_target(const struct js *root, const char *ref);
 /* Is it one of the seven names of types? */

@@ -268,7 +268,10 @@ static bool is_multiple(const struct js *value, const struct js *factor)
     if (js_type(value) == JS_INT && js_type(factor) == JS_INT)
         return js_int(value, 0) % js_int(factor, 1) == 0;
     double number = js_num(value, 0), unit = js_num(factor, 1);
-    double times = number / unit;
+    double times = number / unit, part = round(1 / unit);
+    /* A unit that divides 1 divides every whole number: 0.5, 0.01, 1e-8. */
+    if (number == floor(number) && part >= 1 && fabs(part * unit - 1) <= 1e-15)
+        return true;
     if (fabs(times) > 1e15)
         return fmod(number, unit) == 0;
     return fabs(times - round(times)) <= 1e-9 * fmax(1, fabs(times));
@@ -314,10 +317,20 @@ static struct size size_of_object(const struct js *value)
     return (struct size){JS_OBJECT, js_count(value), "member", "members"};
 }
 
+int64_t schema_count(const struct js *argument)
+{
+    double number = js_num(argument, -1);
+    if (js_type(argument) == JS_INT)
+        return js_int(argument, -1);
+    return number >= 0 && number < (double)((int64_t)1 << 53) && number == floor(number)
+               ? (int64_t)number
+               : -1;
+}
+
 static bool size_at_least(struct checker *checker, const struct spot *spot, struct size size,
                           const struct js *argument)
 {
-    size_t limit = (size_t)js_int(argument, 0);
+    size_t limit = (size_t)schema_count(argument);
     if (js_type(spot->value) != size.type || size.value >= limit)
         return true;
     if (size.value == 0 && limit == 1)
@@ -329,7 +342,7 @@ static bool size_at_least(struct checker *checker, const struct spot *spot, stru
 static bool size_at_most(struct checker *checker, const struct spot *spot, struct size size,
                          const struct js *argument)
 {
-    size_t limit = (size_t)js_int(argument, 0);
+    size_t limit = (size_t)schema_count(argument);
     if (js_type(spot->value) != size.type || size.value <= limit)
         return true;
     if (limit == 0)
