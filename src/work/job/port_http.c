@@ -5,6 +5,7 @@
  *     heartbeat    POST /v1/jobs/heartbeat    and so on: one route for each call
  *     breakers     POST /v1/breakers/{name}/acquire, .../report
  *     messages     GET /v1/jobs/{id}/messages
+ *     questions    POST /v1/jobs/{id}/questions, GET and DELETE /v1/jobs/{id}/questions/{question}
  *     announce     POST /v1/workers
  *     reply        POST /v1/replies/{id}
  *     artifacts    PUT, GET /v1/artifacts/{sha256}
@@ -257,6 +258,68 @@ static enum rc http_messages(struct port *port, const struct port_ref *lease, in
     if (rc == RC_OK)
         *ret_count = js_count(items);
     return rc;
+}
+
+static enum rc read_question(struct port *port, const struct js *tree, struct arena *arena,
+                             struct port_question *ret_question, struct err *err)
+{
+    const char *status = js_get_str(tree, "status", "");
+    struct port_question question = {
+        .open = text_same(status, "pending"),
+        .answer = arena_strdup(arena, js_get_str(tree, "answer", NULL))};
+    if (!id_parse(js_get_str(tree, "id", ""), &question.id) || status[0] == '\0')
+        return odd_answer(port, err);
+    *ret_question = question;
+    return RC_OK;
+}
+
+static enum rc http_ask(struct port *port, const struct port_ref *lease,
+                        const struct question_spec *spec, struct arena *arena,
+                        struct port_question *ret_question, struct err *err)
+{
+    CLEANUP(exchange_release) struct exchange exchange;
+    char path[PATH_BYTES];
+    exchange_open(&exchange);
+    jw_kint(&exchange.jw, "epoch", lease->epoch);
+    jw_key(&exchange.jw, "question");
+    question_spec_write(&exchange.jw, spec);
+    (void)snprintf(path, sizeof path, "/v1/jobs/%s/questions", lease->id.text);
+    const struct http_call how = {.path = path, .timeout_ms = BEAT_MS};
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
+    return rc == RC_OK ? read_question(port, exchange.tree, arena, ret_question, err) : rc;
+}
+
+static enum rc call_question(struct port *port, const char *method, const struct port_ref *lease,
+                             const struct id *id, struct buf *answer, struct err *err)
+{
+    char path[2 * PATH_BYTES];
+    (void)snprintf(path, sizeof path, "/v1/jobs/%s/questions/%s?epoch=%" PRId64, lease->id.text,
+                   id->text, lease->epoch);
+    const struct http_call call = {.method = method, .path = path, .timeout_ms = BEAT_MS};
+    return port_link_call(link_of(port), &call, answer, err);
+}
+
+static enum rc http_withdraw(struct port *port, const struct port_ref *lease, const struct id *id,
+                             struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    buf_init(&answer, PORT_ANSWER_MAX);
+    return call_question(port, "DELETE", lease, id, &answer, err);
+}
+
+static enum rc http_question(struct port *port, const struct port_ref *lease, const struct id *id,
+                             struct arena *arena, struct port_question *ret_question,
+                             struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    buf_init(&answer, PORT_ANSWER_MAX);
+    enum rc rc = call_question(port, "GET", lease, id, &answer, err);
+    if (rc != RC_OK)
+        return rc;
+    if (js_parse(answer.data, answer.len, &tree, NULL) != RC_OK)
+        return odd_answer(port, err);
+    return read_question(port, tree, arena, ret_question, err);
 }
 
 static enum rc http_show_life(struct port *port, const struct port_ref *leases, size_t count,
@@ -593,6 +656,9 @@ static const struct port_ops http_ops = {
     .heartbeat = http_heartbeat,
     .progress = http_progress,
     .messages = http_messages,
+    .ask = http_ask,
+    .question = http_question,
+    .withdraw = http_withdraw,
     .show_life = http_show_life,
     .complete = http_complete,
     .fail = http_fail,
