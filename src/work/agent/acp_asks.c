@@ -9,6 +9,7 @@ enum {
     LINE_BYTES = 500,       /* Of a name, title or path. */
     ARGUMENTS_BYTES = 2000, /* Of a call, as JSON. */
     FILES_SHOWN = 5,
+    OPTION_ID_BYTES = 1000, /* Options with longer ids are not offered. */
 };
 
 struct acp_ask {
@@ -82,11 +83,17 @@ static void write_permission(struct acp_ask *ask, const struct acp_permission *r
         buf_addf(&text, ": %s", prose_line(&ask->arena, title, LINE_BYTES));
     buf_addc(&text, '?');
     add_files(&ask->arena, js_get(call, "locations"), &text);
+    CLEANUP(arena_release) struct arena scratch = {0}; /* They may be large. */
     if (js_type(arguments) == JS_STRING || js_count(arguments) > 0)
         buf_addf(&text, "\n%s",
-                 prose_line(&ask->arena, js_text(arguments, &ask->arena), ARGUMENTS_BYTES));
+                 prose_line(&scratch, js_text(arguments, &scratch), ARGUMENTS_BYTES));
     ask->spec.text = arena_strndup(&ask->arena, buf_text(&text),
                                    prose_fit(buf_text(&text), text.len, QUESTION_BYTES_MAX));
+}
+
+static bool is_usable(const char *id)
+{
+    return id != NULL && strlen(id) <= OPTION_ID_BYTES;
 }
 
 /* All that there is room for, the rejection among them: that is the default. */
@@ -99,7 +106,7 @@ static void add_options(struct acp_ask *ask, const struct js *options)
         bool awaited = ask->rejection != NULL && spec->default_answer == NULL;
         bool rejects = awaited && text_same(id, ask->rejection);
         size_t room = QUESTION_OPTIONS_MAX - spec->option_count;
-        if (id == NULL || room == 0 || (room == 1 && awaited && !rejects))
+        if (!is_usable(id) || room == 0 || (room == 1 && awaited && !rejects))
             continue;
         ask->ids[spec->option_count] = arena_strdup(&ask->arena, id);
         question_spec_add(spec, js_get_str(option, "name", js_get_str(option, "kind", "")),
@@ -115,7 +122,8 @@ bool acp_asks_permission(struct acp_asks *asks, const struct acp_permission *req
     if (asks->count == ACP_ASKS_MAX)
         return false;
     struct acp_ask *ask = ask_new(request->rpc_id);
-    ask->rejection = arena_strdup(&ask->arena, acp_rejection(options));
+    const char *rejection = acp_rejection(options);
+    ask->rejection = is_usable(rejection) ? arena_strdup(&ask->arena, rejection) : NULL;
     add_options(ask, options);
     if (ask->spec.option_count == 0) {
         ask_free(ask);

@@ -21,7 +21,8 @@ static const char *line_of(const struct js *object, const char *key, struct aren
 static bool is_required(const struct js *schema, const char *name)
 {
     const struct js *required = js_get(schema, "required");
-    for (size_t i = 0; js_type(required) == JS_ARRAY && i < js_count(required); i++)
+    size_t count = js_type(required) == JS_ARRAY ? js_count(required) : 0;
+    for (size_t i = 0; i < count && i < ACP_FIELDS_MAX; i++)
         if (text_same(js_str(js_at(required, i), ""), name))
             return true;
     return false;
@@ -33,6 +34,8 @@ static const struct js *find_property(const struct js *schema, const char **ret_
     const struct js *properties = js_get(schema, "properties"), *found = NULL, *value;
     const char *key;
     size_t count = js_type(properties) == JS_OBJECT ? js_count(properties) : 0, wanted = 0;
+    if (count > ACP_FIELDS_MAX)
+        return NULL;
     for (size_t at = 0; count > 0 && js_next(properties, &at, &key, &value);) {
         if (count > 1 && !is_required(schema, key))
             continue;
@@ -43,24 +46,36 @@ static const struct js *find_property(const struct js *schema, const char **ret_
     return wanted == 1 ? found : NULL;
 }
 
-static void add_choice(struct acp_form *form, const char *value, const char *title,
-                       struct arena *arena)
+static bool is_short(const char *text)
 {
-    if (value == NULL || form->choice_count == ACP_CHOICES_MAX)
-        return;
-    form->choices[form->choice_count] = arena_strdup(arena, value);
-    form->titles[form->choice_count++] = prose_line(arena, title, VALUE_BYTES);
+    return strlen(text) <= ACP_VALUE_BYTES_MAX;
 }
 
-static void read_choices(struct acp_form *form, const struct js *property, struct arena *arena)
+/* False: it is too much.  One without a value is left out. */
+static bool add_choice(struct acp_form *form, const char *value, const char *title,
+                       struct arena *arena)
+{
+    if (value == NULL)
+        return true;
+    if (!is_short(value) || form->choice_count == ACP_CHOICES_MAX)
+        return false;
+    form->choices[form->choice_count] = arena_strdup(arena, value);
+    form->titles[form->choice_count++] = prose_line(arena, title, VALUE_BYTES);
+    return true;
+}
+
+/* False: not all of them can be offered, or there are none. */
+static bool read_choices(struct acp_form *form, const struct js *property, struct arena *arena)
 {
     const struct js *plain = js_get(property, "enum"), *titled = js_get(property, "oneOf");
-    for (size_t i = 0; js_type(plain) == JS_ARRAY && i < js_count(plain); i++)
-        add_choice(form, js_str(js_at(plain, i), NULL), js_str(js_at(plain, i), ""), arena);
-    for (size_t i = 0; js_type(titled) == JS_ARRAY && i < js_count(titled); i++) {
+    bool good = true;
+    for (size_t i = 0; js_type(plain) == JS_ARRAY && i < js_count(plain) && good; i++)
+        good = add_choice(form, js_str(js_at(plain, i), NULL), js_str(js_at(plain, i), ""), arena);
+    for (size_t i = 0; js_type(titled) == JS_ARRAY && i < js_count(titled) && good; i++) {
         const char *value = js_get_str(js_at(titled, i), "const", NULL);
-        add_choice(form, value, js_get_str(js_at(titled, i), "title", value), arena);
+        good = add_choice(form, value, js_get_str(js_at(titled, i), "title", value), arena);
     }
+    return good && form->choice_count > 0;
 }
 
 static bool has_choices(const struct js *property)
@@ -91,8 +106,7 @@ static bool read_property(struct acp_form *form, const struct js *property, stru
     if (form->kind != ACP_TEXT || !has_choices(property))
         return true;
     form->kind = ACP_CHOICE;
-    read_choices(form, property, arena);
-    return form->choice_count > 0;
+    return read_choices(form, property, arena);
 }
 
 /* ---- the question ---- */
@@ -240,15 +254,16 @@ static const char *default_of(const struct acp_form *form, const struct question
         return NULL;
     if (form->kind == ACP_BOOL)
         return js_type(value) == JS_BOOL ? spec->options[js_bool(value, false) ? 0 : 1] : NULL;
-    const char *text = js_type(value) == JS_STRING ? arena_strdup(arena, js_str(value, ""))
-                                                   : js_text(value, arena);
-    if (!prose_is_plain(text) || strlen(text) > QUESTION_BYTES_MAX ||
+    if (js_type(value) != JS_STRING && js_type(value) != JS_INT && js_type(value) != JS_REAL)
+        return NULL;
+    const char *text = js_type(value) == JS_STRING ? js_str(value, "") : js_text(value, arena);
+    if (text_empty(text) || !prose_is_plain(text) || !is_short(text) ||
         find_fault(form, spec, text) != NULL)
         return NULL;
     for (size_t i = 0; i < form->choice_count && spec->option_count > 0; i++)
         if (text_same(form->choices[i], text))
             return spec->options[i];
-    return text;
+    return arena_strdup(arena, text);
 }
 
 const char *acp_form_read(struct acp_form *form, const struct js *params, struct arena *arena,
@@ -258,11 +273,12 @@ const char *acp_form_read(struct acp_form *form, const struct js *params, struct
     if (!text_same(js_get_str(params, "mode", ""), "form"))
         return "drover offers the mode form only";
     const struct js *property = find_property(js_get(params, "requestedSchema"), &name);
-    if (property == NULL)
+    if (property == NULL || !is_short(name))
         return "drover asks people for one field: the only one, or the only one that is required";
     form->property = arena_strdup(arena, name);
     if (!read_property(form, property, arena))
-        return "drover asks people for a string, one of several strings, a boolean or a number";
+        return "drover asks people for a string, one of up to 100 short strings, a boolean or a "
+               "number";
     add_options(form, spec, arena);
     write_text(form, params, property, arena, spec);
     spec->default_answer = default_of(form, spec, js_get(property, "default"), arena);

@@ -8,7 +8,8 @@
  *
  * It is asked if it wants one value of a person: its only field, or the only one that is required,
  * which is a string, one of several strings, a boolean, an integer or a number.  An answer that
- * does not fit is asked for again, a few times; /decline declines.
+ * does not fit is asked for again, a few times; /decline declines.  Schemas are the agent's:
+ * fields, values and their lengths have limits, and more is refused.
  */
 #ifndef WORK_AGENT_ACP_FORM_H
 #define WORK_AGENT_ACP_FORM_H
@@ -16,7 +17,7 @@
 #include "base/jw.h"
 #include "core/run/question_spec.h"
 
-enum { ACP_CHOICES_MAX = 100 };
+enum { ACP_CHOICES_MAX = 100, ACP_FIELDS_MAX = 100, ACP_VALUE_BYTES_MAX = 1000 };
 #define ACP_DECLINE "/decline"
 
 enum acp_value { ACP_TEXT, ACP_CHOICE, ACP_BOOL, ACP_INT, ACP_NUMBER };

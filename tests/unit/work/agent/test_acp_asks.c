@@ -263,6 +263,10 @@ static const struct {
            "\"9\"]}"),
      "f\\nOne of: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9. /decline declines.\"}", "7",
      "\"accept\",\"content\":{\"f\":\"7\"}"},
+    {FIELD("{\"type\":\"string\",\"default\":\"\"}"), "f\\n/decline declines.\"}", "a",
+     "\"accept\",\"content\":{\"f\":\"a\"}"},
+    {FIELD("{\"type\":\"string\",\"default\":{\"a\":1}}"), "f\\n/decline declines.\"}", "a",
+     "\"accept\",\"content\":{\"f\":\"a\"}"},
     {FIELD("{\"type\":\"boolean\",\"default\":false}"),
      "f\",\"options\":[\"yes\",\"no\",\"/decline\"],\"default\":\"no\"}", "yes",
      "\"accept\",\"content\":{\"f\":true}"},
@@ -381,6 +385,55 @@ START_TEST(what_cannot_be_asked_is_refused_with_the_reason)
 }
 END_TEST
 
+/* So many items, numbered, in a list. */
+static const char *many(int count, const char *format, const char *filler)
+{
+    CLEANUP(buf_release) struct buf list;
+    buf_init(&list, 4 * 1024 * 1024);
+    for (int i = 0; i < count; i++) {
+        buf_adds(&list, i > 0 ? ",\"" : "\"");
+        buf_addf(&list, "%d%s\"%s", i, filler, format);
+    }
+    return arena_strdup(&acp_kit.kit.arena, buf_text(&list));
+}
+
+/* What an agent may make as large as it likes. */
+START_TEST(a_form_that_is_too_large_is_refused)
+{
+    char *filler = arena_alloc(&acp_kit.kit.arena, 1001);
+    memset(filler, 'x', 1000);
+    const char *const schemas[] = {
+        arena_printf(&acp_kit.kit.arena, FIELD("{\"type\":\"string\",\"enum\":[%s]}"),
+                     many(101, "", "")),
+        arena_printf(&acp_kit.kit.arena, FIELD("{\"type\":\"string\",\"enum\":[%s]}"),
+                     many(2, "", filler)),
+        arena_printf(&acp_kit.kit.arena,
+                     "{\"type\":\"object\",\"properties\":{%s},\"required\":[\"0\"]}",
+                     many(101, ":{\"type\":\"string\"}", "")),
+        arena_printf(&acp_kit.kit.arena, "{\"type\":\"object\",\"properties\":{%s}}",
+                     many(1, ":{\"type\":\"string\"}", filler)),
+    };
+    open_asking();
+    acp_says(arena_printf(&acp_kit.kit.arena, FORM("1", "%s"), schemas[_i]));
+    ck_assert_ptr_nonnull(strstr(acp_told(), "\"error\":{\"code\":-32602,"));
+    ck_assert_ptr_null(asked());
+}
+END_TEST
+
+START_TEST(an_option_with_an_endless_id_is_not_offered)
+{
+    char *id = arena_alloc(&acp_kit.kit.arena, 1002);
+    memset(id, 'x', 1001);
+    open_asking();
+    requests("1", "",
+             arena_printf(&acp_kit.kit.arena,
+                          ONCE ",{\"optionId\":\"%s\",\"name\":\"No\",\"kind\":\"reject_once\"}",
+                          id));
+    ck_assert_ptr_nonnull(strstr(asked(), "\"options\":[\"Once\"]}"));
+    ck_assert_str_eq(answer(NULL), CANCELLED("1"));
+}
+END_TEST
+
 START_TEST(people_are_asked_only_where_that_is_configured)
 {
     acp_begin();
@@ -424,6 +477,8 @@ Suite *acp_asks_suite(void)
     tcase_add_test(tests, the_third_answer_that_does_not_fit_is_the_last);
     tcase_add_loop_test(tests, what_cannot_be_asked_is_refused_with_the_reason, 0,
                         (int)COUNT_OF(refusals));
+    tcase_add_loop_test(tests, a_form_that_is_too_large_is_refused, 0, 4);
+    tcase_add_test(tests, an_option_with_an_endless_id_is_not_offered);
     tcase_add_test(tests, people_are_asked_only_where_that_is_configured);
     tcase_add_test(tests, the_agent_is_told_that_forms_are_welcome);
     suite_add_tcase(suite, tests);
