@@ -86,22 +86,30 @@ enum rc api_run_messages(struct call *call, struct db *db, struct err *err)
     return listing_end(&list, rc);
 }
 
-enum rc api_job_messages(struct call *call, struct err *err)
+/* The lease that a path and ?epoch name; and ?after, unless after_seq is NULL. */
+static enum rc read_lease(struct call *call, struct job_ref *ref, int64_t *after_seq,
+                          struct err *err)
 {
-    struct cmd_messages_read *cmd = cmd_messages_read_new();
-    call_own(call, &cmd->base);
     struct params params;
-    cmd->ref.epoch = -1;
-    enum rc rc = call_id(call, 0, &cmd->ref.id, err);
+    ref->epoch = -1;
+    enum rc rc = call_id(call, 0, &ref->id, err);
     if (rc == RC_OK)
         rc = call_params(call, &params, err);
     if (rc != RC_OK)
         return rc;
-    params_int(&params, "epoch", &(struct param_range){0, SEQ_MAX}, &cmd->ref.epoch);
-    params_int(&params, "after", &(struct param_range){0, SEQ_MAX}, &cmd->after_seq);
-    if (cmd->ref.epoch < 0)
+    params_int(&params, "epoch", &(struct param_range){0, SEQ_MAX}, &ref->epoch);
+    if (after_seq != NULL)
+        params_int(&params, "after", &(struct param_range){0, SEQ_MAX}, after_seq);
+    if (ref->epoch < 0)
         params_fail(&params, "epoch", "epoch is missing: that of the lease");
     return params_end(&params);
+}
+
+enum rc api_job_messages(struct call *call, struct err *err)
+{
+    struct cmd_messages_read *cmd = cmd_messages_read_new();
+    call_own(call, &cmd->base);
+    return read_lease(call, &cmd->ref, &cmd->after_seq, err);
 }
 
 void api_job_messages_answer(struct call *call, struct command *command)
@@ -170,6 +178,7 @@ static void write_question(struct jw *jw, const struct question_row *row)
     jw_ktime(jw, "requestedAt", row->requested_us);
     jw_ktime(jw, "expiresAt", row->expires_us);
     jw_ktime(jw, "answeredAt", row->answered_us);
+    jw_ktime(jw, "deliveredAt", row->delivered_us);
     jw_kint(jw, "reminded", row->reminded);
     jw_end(jw, '}');
 }
@@ -190,6 +199,44 @@ void api_run_ask_answer(struct call *call, struct command *command)
 {
     struct jw jw = call_answer(call, 201);
     write_question(&jw, &((const struct cmd_ask *)command)->row);
+}
+
+/* The worker of an agent asks for it, by the lease of its job. */
+enum rc api_job_ask(struct call *call, struct err *err)
+{
+    struct cmd_ask *cmd = cmd_ask_new();
+    const struct js *question = NULL;
+    struct fields fields;
+    call_own(call, &cmd->base);
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &cmd->ref.id, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc != RC_OK)
+        return rc;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_int(&fields, "epoch", FIELD_REQUIRED, &(struct field_range){0, SEQ_MAX},
+               &cmd->ref.epoch);
+    fields_object(&fields, "question", FIELD_REQUIRED, &question);
+    rc = fields_close(&fields);
+    return rc == RC_OK ? question_spec_decode(question, "question", &cmd->spec, err) : rc;
+}
+
+enum rc api_job_question(struct call *call, struct err *err)
+{
+    struct cmd_question *cmd = cmd_question_new();
+    call_own(call, &cmd->base);
+    enum rc rc = read_lease(call, &cmd->ref, NULL, err);
+    return rc == RC_OK ? call_id(call, 1, &cmd->id, err) : rc;
+}
+
+enum rc api_job_withdraw(struct call *call, struct err *err)
+{
+    struct cmd_withdraw *cmd = cmd_withdraw_new();
+    call_own(call, &cmd->base);
+    enum rc rc = read_lease(call, &cmd->ref, NULL, err);
+    return rc == RC_OK ? call_id(call, 1, &cmd->id, err) : rc;
 }
 
 enum rc api_question_list(struct call *call, struct db *db, struct err *err)

@@ -169,8 +169,19 @@ static int run_set(struct cli *cli)
     return status;
 }
 
+/* Other agents do not ask in their protocol. */
+static void warn_of_asks(const struct repo_config *config)
+{
+    const struct agent_config *agent = &config->agent;
+    if ((agent->asks_permission || agent->asks_forms) && agent->adapter != ADAPTER_ACP)
+        (void)printf("warning: agent.%s: ask has no effect: only agents with adapter acp ask.\n",
+                     agent->asks_permission ? "permissions" : "elicitation");
+    if (config->policy.tools_allowed[0] != NULL && !agent->asks_permission)
+        (void)printf("warning: policy.allowTools has no effect without agent.permissions: ask.\n");
+}
+
 /* A good configuration may still not do what it seems to. */
-static void warn_of_model(struct cli *cli, const struct repo_layers *layers)
+static void warn_of_agent(struct cli *cli, const struct repo_layers *layers)
 {
     CLEANUP(js_freep) struct js *tree = NULL;
     struct repo_config *config = arena_alloc(&cli->arena, sizeof *config);
@@ -180,6 +191,7 @@ static void warn_of_model(struct cli *cli, const struct repo_layers *layers)
     if (config->agent.model != NULL && !config->agent.model_told)
         (void)printf("warning: agent.model has no effect beyond $DROVER_MODEL: no word of "
                      "agent.command has {model}.\n");
+    warn_of_asks(config);
 }
 
 /* The environment of an account can name variables and files, and refuses secrets. */
@@ -220,7 +232,7 @@ enum rc cli_repo_check(struct cli *cli, const struct cli_source *source,
         rc = repo_layers_check(&layers, &cli->arena, ret_faults, err);
     if (rc != RC_OK)
         return rc;
-    warn_of_model(cli, &layers);
+    warn_of_agent(cli, &layers);
     warn_of_variables(cli, source->tree);
     return RC_OK;
 }

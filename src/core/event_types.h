@@ -135,6 +135,7 @@
 #define EV_QUESTION_ASKED            "agent.question.asked"
 #define EV_QUESTION_ANSWERED         "agent.question.answered"
 #define EV_QUESTION_EXPIRED          "agent.question.expired"
+#define EV_QUESTION_WITHDRAWN        "agent.question.withdrawn"
 #define EV_QUESTION_REMINDED         "agent.question.reminded"
 #define EV_ISSUE_CREATED             "agent.issue.created"
 #define EV_ISSUE_COMMENTED           "agent.issue.commented"

@@ -8,6 +8,7 @@
 #include "api/app_hook.h"
 #include "base/clock.h"
 #include "base/jw.h"
+#include "control/admit/answer.h"
 #include "control/agents/launch.h"
 #include "control/pr/quota.h"
 #include "control/queue/breakers.h"
@@ -176,6 +177,51 @@ static enum rc local_messages(struct port *port, const struct port_ref *lease, i
     *ret_messages = messages;
     *ret_count = cmd->count;
     return RC_OK;
+}
+
+static struct port_question question_of(const struct question_row *row, struct arena *arena)
+{
+    return (struct port_question){.id = row->id,
+                                  .open = strcmp(row->status, "pending") == 0,
+                                  .answer = arena_strdup(arena, row->answer)};
+}
+
+static enum rc local_ask(struct port *port, const struct port_ref *lease,
+                         const struct question_spec *spec, struct arena *arena,
+                         struct port_question *ret_question, struct err *err)
+{
+    struct cmd_ask *cmd = cmd_ask_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->ref = (struct job_ref){.id = lease->id, .epoch = lease->epoch};
+    cmd->spec = *spec;
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc == RC_OK)
+        *ret_question = question_of(&cmd->row, arena);
+    return rc;
+}
+
+static enum rc local_question(struct port *port, const struct port_ref *lease, const struct id *id,
+                              struct arena *arena, struct port_question *ret_question,
+                              struct err *err)
+{
+    struct cmd_question *cmd = cmd_question_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->ref = (struct job_ref){.id = lease->id, .epoch = lease->epoch};
+    cmd->id = *id;
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc == RC_OK)
+        *ret_question = question_of(&cmd->row, arena);
+    return rc;
+}
+
+static enum rc local_withdraw(struct port *port, const struct port_ref *lease, const struct id *id,
+                              struct err *err)
+{
+    struct cmd_withdraw *cmd = cmd_withdraw_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->ref = (struct job_ref){.id = lease->id, .epoch = lease->epoch};
+    cmd->id = *id;
+    return call(port, owned, node_of(port), err);
 }
 
 static enum rc local_release(struct port *port, const struct port_ref *lease, struct err *err)
@@ -448,6 +494,9 @@ static const struct port_ops local_ops = {
     .heartbeat = local_heartbeat,
     .progress = local_progress,
     .messages = local_messages,
+    .ask = local_ask,
+    .question = local_question,
+    .withdraw = local_withdraw,
     .complete = local_complete,
     .fail = local_fail,
     .release = local_release,

@@ -439,6 +439,7 @@ static const char *const initial[] = {
     " requested_us {int} NOT NULL,"
     " expires_us {int} NOT NULL,"
     " answered_us {int} NOT NULL,"
+    " delivered_us {int} NOT NULL," /* 0: no agent has the answer */
     " reminded {int} NOT NULL) {plain_table}",
     "CREATE INDEX questions_status ON questions (status, id)",
     "CREATE INDEX questions_run ON questions (run_id, id)",

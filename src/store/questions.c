@@ -22,6 +22,7 @@ static const struct column question_columns[] = {
     COLUMN(struct question_row, requested_us, COLUMN_NEW),
     COLUMN(struct question_row, expires_us, COLUMN_NEW),
     COLUMN(struct question_row, answered_us, COLUMN_NEW | QUESTION_STATE),
+    COLUMN(struct question_row, delivered_us, COLUMN_NEW | QUESTION_STATE),
     COLUMN(struct question_row, reminded, COLUMN_NEW | QUESTION_STATE),
 };
 const struct shape question_shape = SHAPE("question", struct question_row, question_columns);
@@ -49,6 +50,13 @@ static const struct row_sql sql_save = {
     COLUMN_KEY | QUESTION_STATE,
 };
 
+static const struct sql sql_deliver = {
+    "question_deliver",
+    "UPDATE questions SET delivered_us = $2 WHERE run_id = $1 AND delivered_us = 0"
+    " AND (status = 'answered' OR status = 'expired')",
+    "ti",
+};
+
 static const struct waiting_sql sql_lists = WAITING_SQL("question", "questions");
 
 enum rc questions_insert(struct db *db, const struct question_row *row, struct err *err)
@@ -70,6 +78,11 @@ enum rc questions_run_of(struct db *db, const struct id *id, struct id *ret_run_
 enum rc questions_save(struct db *db, const struct question_row *row, struct err *err)
 {
     return row_exec_one(db, &sql_save, row, err);
+}
+
+enum rc questions_deliver(struct db *db, const struct id *run_id, int64_t now_us, struct err *err)
+{
+    return db_exec(db, &sql_deliver, P_LIST(P_ID(run_id), P_INT(now_us)), NULL, err);
 }
 
 enum rc questions_list(struct db *db, const struct waiting_filter *filter, struct arena *arena,

@@ -18,7 +18,8 @@ struct question_row {
     const char *answered_by;    /* or NULL */
     int64_t attempt;            /* Of the agent that asked. */
     int64_t requested_us, expires_us, answered_us;
-    int64_t reminded; /* How many times. */
+    int64_t delivered_us; /* An agent was given the answer then; 0: none was. */
+    int64_t reminded;     /* How many times. */
 };
 MUST_USE enum rc questions_insert(struct db *db, const struct question_row *row, struct err *err);
 MUST_USE enum rc questions_get(struct db *db, const struct id *id, struct arena *arena,
@@ -27,6 +28,9 @@ MUST_USE enum rc questions_get(struct db *db, const struct id *id, struct arena 
 MUST_USE enum rc questions_run_of(struct db *db, const struct id *id, struct id *ret_run_id,
                                   struct err *err);
 MUST_USE enum rc questions_save(struct db *db, const struct question_row *row, struct err *err);
+/* An agent is given all answers of the run. */
+MUST_USE enum rc questions_deliver(struct db *db, const struct id *run_id, int64_t now_us,
+                                   struct err *err);
 /* Newest first. */
 MUST_USE enum rc questions_list(struct db *db, const struct waiting_filter *filter,
                                 struct arena *arena, struct question_row **ret_rows,

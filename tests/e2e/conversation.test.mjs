@@ -1,10 +1,13 @@
-// conversation.test.mjs - people and a running agent: messages in its next turn, pauses, stops with
-// the money booked; and agents that fail, or print more than can be checked.
+// conversation.test.mjs - people and a running agent: messages in its next turn, what it asks in
+// its own protocol, pauses, stops with the money booked; and agents that fail, or print more than
+// can be checked.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { dataOf } from './lib/cloudevents.mjs';
+import { callDrover } from './lib/cli.mjs';
+import { assertHistory, dataOf, typesOf } from './lib/cloudevents.mjs';
 import { done, fixes, FILES, git, says, staysWithDaemon, waits } from './lib/git.mjs';
-import { withServer } from './lib/own.mjs';
+import { assertProblem } from './lib/http.mjs';
+import { LONG_LEASES, withServer } from './lib/own.mjs';
 import { newMark, processesWith, sleepers, untilGone, untilStopped } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { TooSlow, withRoom } from './lib/room.mjs';
@@ -87,6 +90,45 @@ for await (const line of createInterface({ input: process.stdin })) {
         prompt(id, params.prompt.map((block) => block.text).join(' '));
     else if (waiting.has(id))
         waiting.get(id)(result);
+}
+`;
+
+// Speaks that protocol too: it makes the requests of asks.json, one after the other, and writes
+// down what it gets.  A request with givesUpAt is cancelled once that gate is open.
+const ASKER = `
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync,
+    writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+const print = (line) => console.log(JSON.stringify({ jsonrpc: '2.0', ...line }));
+const waiting = new Map();
+async function asks(id, { method, params, givesUpAt }) {
+    const answered = new Promise((answer) => waiting.set(id, answer));
+    print({ id, method, params: { sessionId: 's1', ...params } });
+    if (givesUpAt) {
+        mkdirSync(givesUpAt);
+        while (!existsSync(givesUpAt + '/open')) await new Promise((go) => setTimeout(go, 20));
+        rmSync(givesUpAt, { recursive: true });
+        print({ method: '$/cancel_request', params: { requestId: id } });
+    }
+    const { result, error } = await answered;
+    appendFileSync('heard.txt', JSON.stringify(result ?? error.code) + '\\n');
+}
+async function work(id) {
+    const requests = JSON.parse(readFileSync('asks.json', 'utf8'));
+    for (const [i, request] of requests.entries()) await asks('r' + i, request);
+    writeFileSync('answer.txt', '42\\n');
+    print({ id, result: { stopReason: 'end_turn' } });
+}
+for await (const line of createInterface({ input: process.stdin })) {
+    const { id, method, result, error } = JSON.parse(line);
+    if (method === 'initialize')
+        print({ id, result: { protocolVersion: 1, agentCapabilities: {} } });
+    else if (method === 'session/new')
+        print({ id, result: { sessionId: 's1' } });
+    else if (method === 'session/prompt')
+        work(id);
+    else if (waiting.has(id))
+        waiting.get(id)({ result, error });
 }
 `;
 
@@ -194,6 +236,202 @@ describe('an agent that listens', { concurrency: 4 }, () => {
         await server.untilTask(taskId, 'cancelled');
         await untilGone(mark);
     });
+});
+
+// ---- what an agent asks in its protocol ----
+
+const OPTIONS = [{ optionId: 'ever', name: 'Always', kind: 'allow_always' },
+    { optionId: 'now', name: 'Once', kind: 'allow_once' },
+    { optionId: 'no', name: 'No', kind: 'reject_once' }];
+const permission = (call) => ({ method: 'session/request_permission',
+    params: { toolCall: { toolCallId: 'c1', ...call }, options: OPTIONS } });
+const form = (message, properties) => ({ method: 'elicitation/create',
+    params: { mode: 'form', message, requestedSchema: { type: 'object', properties } } });
+const EDIT = permission({ title: 'answer.txt', kind: 'edit', rawInput: { to: 42 } });
+const EDIT_TEXT = 'May the agent call edit: answer.txt?\n{"to":42}';
+const selected = (optionId) => ({ outcome: { outcome: 'selected', optionId } });
+
+const asking = (on, name, requests, more = {}) => on.repository(name, '', {
+    files: { ...FILES, 'agent.mjs': ASKER, 'asks.json': JSON.stringify(requests) },
+    agent: { command: ['node', 'agent.mjs'], adapter: 'acp', permissions: 'ask',
+        elicitation: 'ask' },
+    ...more,
+});
+
+const questions = (on, runId) => on.list(`/v1/questions?runId=${runId}`);
+
+// The open one, another than `last`.
+const untilAsked = (on, runId, last) => until(`a question of run ${runId}`, async () =>
+    (await questions(on, runId)).find(({ id, status }) => status === 'pending' && id !== last?.id));
+
+async function answer(on, runId, text) {
+    const { status, stdout, stderr } = await callDrover(on, ['answer', runId, text]);
+    assert.equal(status, 0, stdout + stderr);
+}
+
+// The responses that the agent of a run that has completed was given.
+async function assertGiven(on, repo, responses) {
+    const [pull] = await on.pullRequests(repo.name);
+    const heard = git(repo.origin, 'show', `${pull.branch}:heard.txt`).split('\n');
+    assert.deepEqual(heard.map((line) => JSON.parse(line)), responses);
+}
+
+// Only the holder of the lease asks, reads and withdraws for an agent.
+async function assertLeaseNeeded(on, runId, { id }) {
+    const job = (await on.list(`/v1/jobs?runId=${runId}`)).find(({ type }) => type === 'agent');
+    const path = `/v1/jobs/${job.id}/questions`;
+    const body = { epoch: 99, question: { text: 'May I?' } };
+    const lost = { code: 'LEASE_LOST' };
+    assertProblem(await on.call('POST', path, { body }), 409, lost);
+    assertProblem(await on.call('GET', `${path}/${id}?epoch=99`), 409, lost);
+    assertProblem(await on.call('DELETE', `${path}/${id}?epoch=99`), 409, lost);
+    assertProblem(await on.call('GET', `${path}/${id}`), 400, { field: 'epoch' });
+    assertProblem(await on.call('POST', path, { body: { epoch: 99, question: {} } }), 422,
+        { field: 'question.text' });
+    assert.equal((await on.get(`/v1/questions/${id}`)).status, 'pending');
+}
+
+describe('an agent that asks in its protocol', { concurrency: 3 }, () => {
+    before(async () => (server = await start({ args: ['--workers', '6'] })));
+    after(() => server.discard());
+
+    it('is permitted by a person, or by policy without a question', async () => {
+        const repo = await asking(server, 'acme/permits',
+            [permission({ title: 'all files', kind: 'read' }), EDIT],
+            { policy: { allowTools: ['read'] } });
+        const { taskId, runId } = await server.submit(repo.name);
+        const question = await untilAsked(server, runId);
+        assert.deepEqual([question.text, question.options, question.default, question.attempt],
+            [EDIT_TEXT, ['Always', 'Once', 'No'], 'No', 1]);
+        const run = await server.run(runId);
+        assert.deepEqual([run.status, run.questionId], ['running', question.id]);
+        const wrong = await callDrover(server, ['answer', runId, 'Perhaps']);
+        assert.notEqual(wrong.status, 0, wrong.stdout);
+        await answer(server, runId, 'Once');
+        await server.untilTask(taskId, 'completed');
+        await assertGiven(server, repo, [selected('now'), selected('now')]);
+        const [closed, ...others] = await questions(server, runId);
+        assert.deepEqual([closed.status, closed.answeredBy, others.length],
+            ['answered', 'admin', 0]);
+        assert.ok(closed.deliveredAt >= closed.answeredAt, JSON.stringify(closed));
+        const events = await server.events(runId);
+        assert.deepEqual(typesOf(events).filter((type) => type.startsWith('agent.question.')),
+            ['agent.question.asked', 'agent.question.answered']);
+        assertHistory(events);
+    });
+
+    it('is refused by policy without a question', async () => {
+        const repo = await asking(server, 'acme/denies', [EDIT],
+            { policy: { denyTools: ['edit'], allowTools: ['edit'] } });
+        const { task, runId } = await server.finish(repo.name, 'failed');
+        assert.equal(task.errorCode, 'policy.tool_denied');
+        assert.deepEqual(await questions(server, runId), []);
+    });
+
+    it('is rejected, this once, without an answer in time', async () => {
+        const repo = await asking(server, 'acme/expires', [EDIT],
+            { timeouts: { questionMs: 1000 } });
+        const { runId } = await server.finish(repo.name, 'completed');
+        await assertGiven(server, repo, [selected('no')]);
+        const [{ status, answer: given }] = await questions(server, runId);
+        assert.deepEqual([status, given], ['expired', 'No']);
+        assert.equal((await server.dataOf(runId, 'agent.question.expired')).length, 1);
+    });
+
+    it('has its forms filled in, corrected, declined, or refused', async () => {
+        const repo = await asking(server, 'acme/forms', [
+            form('I need a number.', { count: { type: 'integer', minimum: 1, title: 'How many' } }),
+            form('Which way?', { way: { type: 'string', enum: ['left', 'right'] } }),
+            form('Who?', { name: { type: 'string' }, age: { type: 'integer' } }),
+        ]);
+        const { taskId, runId } = await server.submit(repo.name);
+        const first = await untilAsked(server, runId);
+        assert.equal(first.text, 'The agent asks: I need a number.\nHow many\n'
+            + 'A whole number, at least 1. /decline declines.');
+        await answer(server, runId, 'many');
+        const again = await untilAsked(server, runId, first);
+        assert.equal(again.text, `"many" was not taken: it is no such number.\n${first.text}`);
+        await answer(server, runId, '3');
+        const second = await untilAsked(server, runId, again);
+        assert.deepEqual(second.options, ['left', 'right', '/decline']);
+        await answer(server, runId, '/decline');
+        await server.untilTask(taskId, 'completed');
+        await assertGiven(server, repo,
+            [{ action: 'accept', content: { count: 3 } }, { action: 'decline' }, -32602]);
+    });
+
+    it('gives its request up, and the question is withdrawn', async () => {
+        const mark = newMark();
+        const repo = await asking(server, 'acme/gives-up',
+            [{ ...EDIT, givesUpAt: `gate-${mark}` }]);
+        const { taskId, runId } = await server.submit(repo.name);
+        const { id } = await untilAsked(server, runId);
+        await server.openGate(mark);
+        await server.untilTask(taskId, 'completed');
+        await assertGiven(server, repo, [-32800]);
+        const [data] = await server.dataOf(runId, 'agent.question.withdrawn');
+        assert.deepEqual([data.questionId, data.text], [id, EDIT_TEXT]);
+        assert.equal((await questions(server, runId))[0].status, 'cancelled');
+    });
+
+    it('waits for longer than any of its limits', () => withRoom(3000, async (limitMs) => {
+        const repo = await asking(server, `acme/patient-${limitMs}`, [EDIT],
+            { timeouts: { agentMs: limitMs, idleMs: limitMs } });
+        const { taskId, runId } = await server.submit(repo.name);
+        const asked = untilAsked(server, runId).then(() => true, () => false);
+        const slow = server.untilTask(taskId, 'timed_out').then(() => false, () => true);
+        if (!await Promise.race([asked, slow])) throw new TooSlow();
+        const { deadline } = await server.run(runId);
+        const begin = Date.now();
+        await until('the limits to be over', () => Date.now() > begin + limitMs + 500);
+        assert.equal((await server.run(runId)).status, 'running');
+        await answer(server, runId, 'Once');
+        const task = await server.untilEnded(taskId);
+        if (task.errorCode === 'agent_timed_out' || task.errorCode === 'agent_idle_timed_out')
+            throw new TooSlow();
+        assert.equal(task.status, 'completed', JSON.stringify(task));
+        assert.ok(Date.parse((await server.run(runId)).deadline) >= Date.parse(deadline) + limitMs);
+    }));
+
+    withServer('whose server dies has the answer when its next attempt asks the same',
+        { args: ['--workers', '1'], config: LONG_LEASES }, async (own) => {
+            const repo = await asking(own, 'acme/crash', [EDIT]);
+            const { taskId, runId } = await own.submit(repo.name);
+            const question = await untilAsked(own, runId);
+            await own.crash();
+            await own.start();
+            await own.untilRun(runId, 'awaiting_approval');
+            const open = await untilAsked(own, runId);
+            assert.deepEqual([open.id, open.expiresAt], [question.id, question.expiresAt]);
+            await answer(own, runId, 'Once');
+            await own.untilTask(taskId, 'completed');
+            await assertGiven(own, repo, [selected('now')]);
+            assert.equal((await questions(own, runId)).length, 1);
+            assertHistory(await own.events(runId));
+        });
+
+    withServer('at a worker elsewhere waits on while the server dies and comes back',
+        { args: ['--workers', '0'], config: LONG_LEASES }, async (own) => {
+            const worker = await new RemoteWorker(own, { name: 'far', slots: 1 }).start();
+            const mark = newMark();
+            const repo = await asking(own, 'acme/far',
+                [EDIT, { ...EDIT, givesUpAt: `gate-${mark}` }]);
+            const { taskId, runId } = await own.submit(repo.name);
+            const question = await untilAsked(own, runId);
+            await own.crash();
+            await own.startAgain();
+            assert.equal((await untilAsked(own, runId)).id, question.id);
+            await assertLeaseNeeded(own, runId, question);
+            await answer(own, runId, 'Once');
+            await untilAsked(own, runId, question);
+            await worker.openGate(mark);
+            await own.untilTask(taskId, 'completed');
+            await assertGiven(own, repo, [selected('now'), -32800]);
+            assert.equal((await own.run(runId)).attempt, 1);
+            assert.deepEqual((await questions(own, runId)).map(({ status }) => status),
+                ['cancelled', 'answered']);
+            await worker.stop();
+        });
 });
 
 // Says what it has spent when it is interrupted, as Claude Code does, and stays until then.

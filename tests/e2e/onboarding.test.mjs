@@ -53,6 +53,21 @@ describe('a configuration file is checked without a server', { concurrency: 4 },
         assert.match(err, /^FILE:1:1: url: is required$/m);
     });
 
+    it('a good one that does less than it seems to is warned of', async () => {
+        const asks = (adapter) => check(`url: /srv/x.git
+agent: {command: [./agent.sh], adapter: ${adapter}, permissions: ask, elicitation: ask}
+policy: {allowTools: [read]}
+`);
+        const { code, out } = await asks('claude');
+        assert.equal(code, DONE);
+        assert.match(out, /^warning: agent\.permissions: ask has no effect/m);
+        assert.doesNotMatch((await asks('acp')).out, /warning/);
+        assert.match((await check(`url: /srv/x.git
+agent: {command: [./agent.sh], adapter: acp}
+policy: {allowTools: [read]}
+`)).out, /^warning: policy\.allowTools has no effect/m);
+    });
+
     it('over the defaults of a server, whose configuration is at hand', async () => {
         const file = join(dir, 'server.yaml');
         writeFileSync(file, 'defaults: {agent: {command: [./agent.sh]}}\n');

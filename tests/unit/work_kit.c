@@ -126,6 +126,58 @@ static enum rc port_messages(struct port *port, const struct port_ref *lease, in
     return RC_OK;
 }
 
+static enum rc port_ask(struct port *port, const struct port_ref *lease,
+                        const struct question_spec *spec, struct arena *arena,
+                        struct port_question *ret_question, struct err *err)
+{
+    (void)lease, (void)arena;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    enum rc rc = kit->ask_rc;
+    if (rc != RC_OK) {
+        rc = err_set(err, rc, kit->ask_code, "not now");
+        kit->ask_refusals++;
+    } else {
+        struct jw jw = jw_to(&kit->asked);
+        question_spec_write(&jw, spec);
+        kit->ask_count++;
+        kit->hold = PORT_HOLD_ASKING;
+        *ret_question = (struct port_question){.id = {"question"}, .open = true};
+    }
+    (void)pthread_cond_broadcast(&kit->changed);
+    let_go(kit);
+    return rc;
+}
+
+static enum rc port_question(struct port *port, const struct port_ref *lease, const struct id *id,
+                             struct arena *arena, struct port_question *ret_question,
+                             struct err *err)
+{
+    (void)lease, (void)err;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    bool open = kit->ask_count > kit->answer_count;
+    const char *answer = open ? NULL : kit->answers[kit->ask_count - 1];
+    if (!open)
+        kit->hold = PORT_HOLD_NONE;
+    *ret_question = (struct port_question){
+        .id = *id, .open = open, .answer = arena_strdup(arena, answer)};
+    let_go(kit);
+    return RC_OK;
+}
+
+static enum rc port_withdraw(struct port *port, const struct port_ref *lease, const struct id *id,
+                             struct err *err)
+{
+    (void)lease, (void)id, (void)err;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    kit->withdrawn++;
+    kit->hold = PORT_HOLD_NONE;
+    let_go(kit);
+    return RC_OK;
+}
+
 /* Under the lock. */
 static enum rc answer(struct kit_port *kit, struct err *err)
 {
@@ -305,6 +357,9 @@ static const struct port_ops ops = {
     .heartbeat = port_heartbeat,
     .progress = port_progress,
     .messages = port_messages,
+    .ask = port_ask,
+    .question = port_question,
+    .withdraw = port_withdraw,
     .complete = port_complete,
     .fail = port_fail,
     .release = port_release,
@@ -428,6 +483,7 @@ void kit_open(struct kit *kit)
     pthread_mutex_init(&kit->port.lock, NULL);
     pthread_cond_init(&kit->port.changed, NULL);
     buf_init(&kit->port.events, 16 * 1024 * 1024);
+    buf_init(&kit->port.asked, 1024 * 1024);
     buf_init(&kit->result, STEP_RESULT_MAX);
     ck_assert_int_eq(dir_make(kit->work_dir, 0700, &err), RC_OK);
     ck_assert_int_eq(git_home_make(arena_printf(&kit->arena, "%s/git", kit->work_dir), &err),
@@ -457,6 +513,7 @@ void kit_close(struct kit *kit)
     for (size_t i = 0; i < port->report_count; i++)
         mem_free(port->reports[i].result);
     buf_release(&port->events);
+    buf_release(&port->asked);
     buf_release(&kit->result);
     js_free(kit->payload);
     stop_release(&kit->stop);

@@ -56,6 +56,14 @@ struct kit_port {
     enum port_hold hold;
     const char *messages[KIT_MESSAGES_MAX]; /* To the agent. */
     size_t message_count;
+    /* What people answer, by turns: the question is closed when the next look comes.  NULL: none in
+       time.  Fewer than are asked: it stays open. */
+    const char *answers[KIT_MESSAGES_MAX];
+    size_t answer_count;
+    struct buf asked; /* Questions, as JSON, one after the other. */
+    size_t ask_count, ask_refusals, withdrawn;
+    enum rc ask_rc; /* What ask answers; with this code. */
+    const char *ask_code;
     enum rc refuse;   /* What complete, fail, release and progress answer... */
     int refuse_times; /* ...this often. */
     int64_t epoch;

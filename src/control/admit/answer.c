@@ -1,5 +1,8 @@
 #include "control/admit/answer.h"
 #include "base/clock.h"
+#include "control/commit/read_ahead.h"
+#include "control/queue/lease.h"
+#include "control/queue/token_scope.h"
 #include "control/run/pause.h"
 #include "control/run/pipeline.h"
 #include "core/step_kind.h"
@@ -9,6 +12,28 @@ static enum rc token_expired(struct context *ctx)
 {
     return err_set(ctx->err, RC_UNAUTHORIZED, "TOKEN_EXPIRED",
                    "the run that this token was given for has ended");
+}
+
+/* The run whose agent works under this lease. */
+static enum rc run_of_lease(struct context *ctx, const struct command *command,
+                            const struct job_ref *ref, struct id *ret_run_id)
+{
+    struct token_scope_refs refs = {ref, sizeof *ref, 1};
+    struct job_answer answer;
+    struct job_row job;
+    enum rc rc = token_scope_check(ctx, command, &refs);
+    if (rc == RC_OK)
+        rc = lease_load(ctx, command, ref, &job, &answer);
+    if (rc != RC_OK)
+        return rc;
+    if (!answer.ok)
+        return err_set(ctx->err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
+    if (id_is_none(&job.run_id) || !step_runs_agent(job.type))
+        return err_set(ctx->err, RC_CONFLICT, "NO_AGENT_WORKS",
+                       "job %s is no work of an agent: only an agent that works asks",
+                       ref->id.text);
+    *ret_run_id = job.run_id;
+    return RC_OK;
 }
 
 /* ---- asking ---- */
@@ -49,7 +74,11 @@ static enum rc apply_ask(struct context *ctx, struct command *command)
 {
     struct cmd_ask *cmd = (struct cmd_ask *)command;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = steer_load(ctx, &cmd->run_id, &flow);
+    enum rc rc = RC_OK;
+    if (!id_is_none(&cmd->ref.id))
+        rc = run_of_lease(ctx, command, &cmd->ref, &cmd->run_id);
+    if (rc == RC_OK)
+        rc = steer_load(ctx, &cmd->run_id, &flow);
     if (rc == RC_OK)
         rc = check_asker(ctx, &flow);
     if (rc == RC_OK)
@@ -65,7 +94,14 @@ static enum rc apply_ask(struct context *ctx, struct command *command)
     return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
-static const struct command_ops ask_ops = {.name = "ask", .apply = apply_ask};
+static void ask_names(const struct command *command, struct read_ahead *read_ahead)
+{
+    const struct cmd_ask *cmd = (const struct cmd_ask *)command;
+    if (!id_is_none(&cmd->ref.id))
+        read_ahead_job(read_ahead, &cmd->ref.id);
+}
+
+static const struct command_ops ask_ops = {.name = "ask", .apply = apply_ask, .names = ask_names};
 
 struct cmd_ask *cmd_ask_new(void)
 {
@@ -74,9 +110,20 @@ struct cmd_ask *cmd_ask_new(void)
 
 /* ---- waiting for the answer ---- */
 
+static enum rc not_found(struct context *ctx, const struct id *id)
+{
+    return err_set(ctx->err, RC_NOT_FOUND, "QUESTION_NOT_FOUND", "there is no question %s",
+                   id->text);
+}
+
 static enum rc check_reader(struct context *ctx, const struct cmd_question *cmd)
 {
     enum run_status status;
+    struct id run_id;
+    if (!id_is_none(&cmd->ref.id)) {
+        enum rc rc = run_of_lease(ctx, &cmd->base, &cmd->ref, &run_id);
+        return rc == RC_OK && !id_same(&run_id, &cmd->row.run_id) ? not_found(ctx, &cmd->id) : rc;
+    }
     if (id_is_none(&cmd->agent_run))
         return RC_OK;
     if (!id_same(&cmd->agent_run, &cmd->row.run_id))
@@ -88,10 +135,14 @@ static enum rc check_reader(struct context *ctx, const struct cmd_question *cmd)
     return rc;
 }
 
-static enum rc not_found(struct context *ctx, const struct id *id)
+/* The agent has the answer now. */
+static enum rc note_delivery(struct context *ctx, struct cmd_question *cmd)
 {
-    return err_set(ctx->err, RC_NOT_FOUND, "QUESTION_NOT_FOUND", "there is no question %s",
-                   id->text);
+    bool is_agent = !id_is_none(&cmd->agent_run) || !id_is_none(&cmd->ref.id);
+    if (!is_agent || cmd->waiting || cmd->row.delivered_us > 0)
+        return RC_OK;
+    cmd->row.delivered_us = ctx->now_us;
+    return questions_save(ctx->db, &cmd->row, ctx->err);
 }
 
 static enum rc apply_question(struct context *ctx, struct command *command)
@@ -113,7 +164,7 @@ static enum rc apply_question(struct context *ctx, struct command *command)
         command->waiter = ""; /* No worker's. */
     }
     cmd->waiting = strcmp(cmd->row.status, "pending") == 0;
-    return RC_OK;
+    return note_delivery(ctx, cmd);
 }
 
 static bool question_may_wait(const struct command *command)
@@ -137,6 +188,41 @@ static const struct command_ops question_ops = {
 struct cmd_question *cmd_question_new(void)
 {
     return command_new(&question_ops, sizeof(struct cmd_question));
+}
+
+/* ---- withdrawing it ---- */
+
+static enum rc apply_withdraw(struct context *ctx, struct command *command)
+{
+    const struct cmd_withdraw *cmd = (const struct cmd_withdraw *)command;
+    struct id run_id;
+    struct question_row row;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = run_of_lease(ctx, command, &cmd->ref, &run_id);
+    if (rc == RC_OK)
+        rc = flow_load(ctx, &run_id, &flow);
+    if (rc != RC_OK || !id_same(&flow.run.question_id, &cmd->id))
+        return rc;
+    const struct question_end end = {"cancelled", NULL, NULL};
+    rc = questions_get(ctx->db, &cmd->id, ctx->arena, &row, ctx->err);
+    if (rc == RC_OK)
+        rc = question_close(ctx, &flow, &row, &end);
+    if (rc == RC_OK)
+        rc = run_clock_settle(ctx, &flow.run);
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
+}
+
+static void withdraw_names(const struct command *command, struct read_ahead *read_ahead)
+{
+    read_ahead_job(read_ahead, &((const struct cmd_withdraw *)command)->ref.id);
+}
+
+static const struct command_ops withdraw_ops = {
+    .name = "question_withdraw", .apply = apply_withdraw, .names = withdraw_names};
+
+struct cmd_withdraw *cmd_withdraw_new(void)
+{
+    return command_new(&withdraw_ops, sizeof(struct cmd_withdraw));
 }
 
 /* ---- answering ---- */

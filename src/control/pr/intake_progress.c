@@ -157,7 +157,7 @@ static bool is_progress(const char *type)
         EV_PR_MERGED,         EV_PR_CLOSED,          EV_QUESTION_ASKED,  EV_QUESTION_ANSWERED,
         EV_QUESTION_EXPIRED,  EV_APPROVAL_REQUESTED, EV_COST_RECORDED,   EV_APPROVAL_APPROVED,
         EV_APPROVAL_REJECTED, EV_PR_STATE_CHANGED,   EV_PR_CHECK_FAILED, EV_PR_REPAIR_STARTED,
-        EV_PR_REPAIR_ENDED,   EV_PR_REBASED,         EV_PR_HEAD_CHANGED,
+        EV_PR_REPAIR_ENDED,   EV_PR_REBASED,         EV_PR_HEAD_CHANGED, EV_QUESTION_WITHDRAWN,
     };
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (text_same(types[i], type))

@@ -124,6 +124,13 @@ static enum rc save_closed(struct context *ctx, struct flow *flow, struct questi
     return rc;
 }
 
+static const char *event_of(const char *status)
+{
+    if (strcmp(status, "answered") == 0)
+        return EV_QUESTION_ANSWERED;
+    return strcmp(status, "expired") == 0 ? EV_QUESTION_EXPIRED : EV_QUESTION_WITHDRAWN;
+}
+
 enum rc question_close(struct context *ctx, struct flow *flow, struct question_row *row,
                        const struct question_end *end)
 {
@@ -133,7 +140,6 @@ enum rc question_close(struct context *ctx, struct flow *flow, struct question_r
     enum rc rc = save_closed(ctx, flow, row);
     if (rc != RC_OK)
         return rc;
-    bool answered = strcmp(row->status, "answered") == 0;
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "questionId", row->id.text);
@@ -141,7 +147,7 @@ enum rc question_close(struct context *ctx, struct flow *flow, struct question_r
     jw_optstr(&body.jw, "answer", row->answer);
     jw_optstr(&body.jw, "actor", row->answered_by);
     jw_kint(&body.jw, "waitedMs", (ctx->now_us - row->requested_us) / US_PER_MS);
-    return flow_emit(ctx, flow, answered ? EV_QUESTION_ANSWERED : EV_QUESTION_EXPIRED, &body);
+    return flow_emit(ctx, flow, event_of(row->status), &body);
 }
 
 enum rc question_cancel(struct context *ctx, struct flow *flow)
@@ -215,6 +221,8 @@ static void write_answer(struct jw *jw, const struct question_row *row)
     jw_kstr(jw, "question", row->text);
     jw_kstr(jw, "answer", row->answer);
     jw_kstr(jw, "answeredBy", row->answered_by);
+    if (row->delivered_us == 0)
+        jw_kbool(jw, "unread", true);
     jw_end(jw, '}');
 }
 
@@ -228,11 +236,16 @@ enum rc questions_write(struct context *ctx, const struct flow *flow, struct jw 
     enum rc rc = questions_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);
     while (told < count && bytes + bytes_of(&rows[told]) <= ANSWERS_BYTES_MAX)
         bytes += bytes_of(&rows[told++]);
+    bool unread = false;
     jw_key(jw, "answers");
     jw_begin(jw, '[');
-    for (size_t i = told; i > 0; i--) /* Oldest first. */
-        if (has_ended(&rows[i - 1]))
-            write_answer(jw, &rows[i - 1]);
+    for (size_t i = told; i > 0; i--) { /* Oldest first. */
+        if (!has_ended(&rows[i - 1]))
+            continue;
+        write_answer(jw, &rows[i - 1]);
+        unread |= rows[i - 1].delivered_us == 0;
+    }
     jw_end(jw, ']');
-    return rc;
+    return rc == RC_OK && unread ? questions_deliver(ctx->db, &flow->run.id, ctx->now_us, ctx->err)
+                                 : rc;
 }

@@ -3,7 +3,7 @@
  *
  *   pending --> answered    a person (control/admit/answer.c)
  *      |  +---> expired     its deadline, at most timeouts.questionMs: the default is the answer
- *      |  +---> cancelled   the run ended
+ *      |  +---> cancelled   the run ended, or the agent has withdrawn it
  *      +--> reminded        every policy.reminderMs, until one of these
  *
  * A run has at most one open question, question_id.  Its clocks stand still meanwhile.  The agent
@@ -43,7 +43,7 @@ MUST_USE enum rc question_await(struct context *ctx, struct flow *flow);
 
 /* It has its answer, or has none in time.  Wakes who waits for it; the caller moves the run on. */
 struct question_end {
-    const char *status; /* answered, expired */
+    const char *status; /* answered, expired; cancelled: withdrawn */
     const char *answer; /* or NULL */
     const char *by;     /* or NULL */
 };
@@ -60,6 +60,8 @@ MUST_USE enum rc question_load(struct context *ctx, const struct id *question_id
                                struct question_row *ret_row, struct flow *ret_flow,
                                bool *ret_pending);
 
-/* The member `answers` of an assignment for an agent: what people have answered in this run. */
+/* The member `answers` of an assignment for an agent: what people have answered in this run.  An
+   answer that no agent has had yet is `unread` in this assignment and in no later one: an agent
+   that asks the same again gets it once. */
 MUST_USE enum rc questions_write(struct context *ctx, const struct flow *flow, struct jw *jw);
 #endif

@@ -2,7 +2,8 @@
  * config_agent.c - the section `agent` of a repository's configuration.
  *
  *   agent: {use, compute, command, adapter, prompt, model, account, accounts, prices, network,
- *           egress, env, mounts, home, homeWriteBack, resources, remote, queue, fallback}
+ *           egress, env, mounts, home, homeWriteBack, permissions, elicitation, resources, remote,
+ *           queue, fallback}
  */
 #include "core/config/config_decoder.h"
 #include "core/config/egress.h"
@@ -203,6 +204,18 @@ static void decode_write_back(struct fields *fields, struct agent_config *agent)
     agent->home_write_back = write_back == 1;
 }
 
+/* For agents that ask in their protocol: the others never do. */
+static void decode_asks(struct fields *fields, struct agent_config *agent)
+{
+    static const char *const permissions[] = {"policy", "ask", NULL};
+    static const char *const forms[] = {"refuse", "ask", NULL};
+    int permission = 0, form = 0;
+    fields_choice(fields, "permissions", FIELD_OPTIONAL, permissions, &permission);
+    fields_choice(fields, "elicitation", FIELD_OPTIONAL, forms, &form);
+    agent->asks_permission = permission == 1;
+    agent->asks_forms = form == 1;
+}
+
 enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
 {
     struct agent_config *agent = &decoder->config.agent;
@@ -228,6 +241,7 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
     if (agent->home != NULL && !path_valid(agent->home))
         fields_fail(&fields, "home", "home must be an absolute path, without ..");
     decode_write_back(&fields, agent);
+    decode_asks(&fields, agent);
     fields_object(&fields, "resources", FIELD_OPTIONAL, &resources);
     fields_object(&fields, "remote", FIELD_OPTIONAL, &remote);
     config_name(&fields, "queue", FIELD_OPTIONAL, &agent->queue);

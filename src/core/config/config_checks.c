@@ -6,7 +6,7 @@
  *            {name, command, timeoutMs, minScore},
  *            {name, model: {api, url, model, credential, prompt, maxTokens, prices}, timeoutMs,
  *             minScore}]
- *   policy: {approval, forbiddenPaths, denyTools, override, scanSecrets, reminderMs}
+ *   policy: {approval, forbiddenPaths, denyTools, allowTools, override, scanSecrets, reminderMs}
  */
 #include "core/config/config_decoder.h"
 #include <string.h>
@@ -228,6 +228,10 @@ enum rc config_decode_policy(struct decoder *decoder, const struct js *object)
                                          .each = {.min = 1, .max = CONFIG_GLOB_BYTES_MAX}});
     config_strings(&fields, "denyTools",
                    &(struct config_list){.to = config->policy.tools_denied,
+                                         .max = CONFIG_TOOLS_MAX,
+                                         .each = {.min = 1, .max = 200}});
+    config_strings(&fields, "allowTools",
+                   &(struct config_list){.to = config->policy.tools_allowed,
                                          .max = CONFIG_TOOLS_MAX,
                                          .each = {.min = 1, .max = 200}});
     fields_choice(&fields, "override", FIELD_OPTIONAL, overrides, &override);

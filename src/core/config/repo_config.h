@@ -114,6 +114,8 @@ struct agent_config {
     size_t mount_count;
     const char *home;     /* Seeds $HOME: a directory that is copied into it, or NULL. */
     bool home_write_back; /* A login of the profile that was refreshed is copied back. */
+    bool asks_permission; /* `permissions: ask`: a person decides about calls of tools. */
+    bool asks_forms;      /* `elicitation: ask`: a person fills in what the agent wants to know. */
     struct resource_config resources;
     struct {
         const char *url;        /* Invoke, poll and stop go here. */
@@ -223,7 +225,8 @@ struct repo_config {
     struct {
         const char
             *forbidden[JUDGE_GLOBS_MAX + 1]; /* `policy.forbiddenPaths`: denied, not mended */
-        const char *tools_denied[CONFIG_TOOLS_MAX + 1]; /* `policy.denyTools` */
+        const char *tools_denied[CONFIG_TOOLS_MAX + 1];  /* `policy.denyTools` */
+        const char *tools_allowed[CONFIG_TOOLS_MAX + 1]; /* `policy.allowTools` */
         bool overridable;    /* `policy.override: ask`: a person may override a denial. */
         bool scan_secrets;   /* true */
         int64_t reminder_ms; /* 30 min; 0: none */

@@ -1,6 +1,7 @@
 #include "core/run/question_spec.h"
 #include "base/fields.h"
 #include "core/text/prose.h"
+#include <assert.h>
 #include <string.h>
 
 #define TIMEOUT_MS_MAX (INT64_C(30) * 24 * 3600 * 1000)
@@ -57,6 +58,17 @@ enum rc question_spec_decode(const struct js *object, const char *path,
     if (rc == RC_OK)
         *ret_spec = spec;
     return rc;
+}
+
+void question_spec_add(struct question_spec *spec, const char *label, struct arena *arena)
+{
+    enum { NUMBER_BYTES = 8 };
+    const char *line = prose_line(arena, label, OPTION_BYTES_MAX - NUMBER_BYTES);
+    const char *option = line[0] != '\0' ? line : "-";
+    assert(spec->option_count < QUESTION_OPTIONS_MAX);
+    for (int i = 2; is_option(spec, option); i++)
+        option = arena_printf(arena, "%s (%d)", line, i);
+    spec->options[spec->option_count++] = option;
 }
 
 static void write_options(struct jw *jw, const struct question_spec *spec)

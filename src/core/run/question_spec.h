@@ -28,6 +28,8 @@ struct question_spec {
 /* RC_INVALID: err has the member.  path: of the object, in messages.  Texts point into the tree. */
 MUST_USE enum rc question_spec_decode(const struct js *object, const char *path,
                                       struct question_spec *ret_spec, struct err *err);
+/* Adds an option that a program has named: as a line, and other than those that are there. */
+void question_spec_add(struct question_spec *spec, const char *label, struct arena *arena);
 /* As an object that question_spec_decode takes. */
 void question_spec_write(struct jw *jw, const struct question_spec *spec);
 /* The options as a JSON array; empty: there are none. */

@@ -532,6 +532,7 @@ static const struct description tellings[] = {
     {EV_QUESTION_REMINDED, NULL, describe_question, "reminded of the question", false, false},
     {EV_QUESTION_ANSWERED, NULL, describe_answer, "answered", false, false},
     {EV_QUESTION_EXPIRED, NULL, describe_answer, "no answer in time", true, false},
+    {EV_QUESTION_WITHDRAWN, NULL, describe_plain, "the agent asks no more", false, false},
     {EV_PATCH_CREATED, editing, describe_patch, "patch", false, false},
     {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
     {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},

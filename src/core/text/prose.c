@@ -39,9 +39,13 @@ size_t prose_fit(const char *text, size_t len, size_t max)
     return fit;
 }
 
-static bool is_blank(char c)
+/* Of white space or a control character: how many bytes it has; 0: it is neither. */
+static size_t blank_bytes(const char *at)
 {
-    return (unsigned char)c <= ' ' || c == 0x7f;
+    const unsigned char *bytes = (const unsigned char *)at;
+    if (bytes[0] == 0xc2 && is_control(bytes))
+        return 2;
+    return bytes[0] <= ' ' || bytes[0] == 0x7f ? 1 : 0;
 }
 
 char *prose_line(struct arena *arena, const char *text, size_t max)
@@ -52,8 +56,9 @@ char *prose_line(struct arena *arena, const char *text, size_t max)
     size_t room = len < max ? len : max + 1; /* One more byte shows that it must be cut. */
     char *line = arena_alloc(arena, room + 1);
     size_t used = 0;
-    for (size_t i = 0; i < len && used < room; i++) {
-        if (!is_blank(text[i]))
+    for (size_t i = 0, blank; i < len && used<room; i += blank> 0 ? blank : 1) {
+        blank = blank_bytes(text + i);
+        if (blank == 0)
             line[used++] = text[i];
         else if (used > 0 && line[used - 1] != ' ')
             line[used++] = ' ';

@@ -12,6 +12,7 @@
 bool prose_is_plain(const char *text);
 /* The longest length <= max at which the text may be cut without splitting a UTF-8 character. */
 size_t prose_fit(const char *text, size_t len, size_t max);
-/* At most max bytes of the text on one line: white space runs become one space, "..." where cut. */
+/* At most max bytes of the text on one line: runs of white space and control characters become one
+   space, "..." where cut. */
 char *prose_line(struct arena *arena, const char *text, size_t max);
 #endif

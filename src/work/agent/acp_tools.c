@@ -161,38 +161,51 @@ void acp_tool_update(struct transcript *transcript, struct acp_tools *tools,
 
 /* ---- permission ---- */
 
-/* The first option of this kind, or NULL. */
-static const char *option_of(const struct js *options, const char *kind)
+static bool is_allowed(const struct transcript *transcript, const struct names *names)
 {
-    for (size_t i = 0; js_type(options) == JS_ARRAY && i < js_count(options); i++) {
-        const struct js *option = js_at(options, i);
-        if (text_same(js_get_str(option, "kind", ""), kind))
-            return js_get_str(option, "optionId", NULL);
-    }
-    return NULL;
+    for (size_t i = 0; i < names->count; i++)
+        if (tool_rule(transcript->limits.tools_allowed, names->at[i]) != NULL)
+            return true;
+    return false;
 }
 
-static const char *refuse(const struct js *options)
+/* False: people cannot be asked about it. */
+static bool ask_person(struct transcript *transcript, struct acp_asks *asks,
+                       const struct acp_permission *request)
 {
-    const char *once = option_of(options, "reject_once");
-    return once != NULL ? once : option_of(options, "reject_always");
+    if (acp_asks_permission(asks, request))
+        return true;
+    transcript_message(transcript, "The agent asked for a permission that people cannot be asked "
+                                   "about: it has no options, or too many wait already.");
+    return false;
 }
 
 const char *acp_tool_permit(struct transcript *transcript, struct acp_tools *tools,
-                            const struct js *params)
+                            const struct js *params, const char *rpc_id, struct acp_asks *asks,
+                            bool *ret_waits)
 {
     const struct js *call = js_get(params, "toolCall");
     const struct js *options = js_get(params, "options");
     const char *id = js_get_str(call, "toolCallId", NULL);
     size_t at = find_call(tools, id);
-    const struct names names = names_of(call,
-                                        at < ADAPTER_CALLS_MAX ? tools->calls[at].name : NULL);
-    const char *once = option_of(options, "allow_once");
+    bool known = at < ADAPTER_CALLS_MAX;
+    const struct names names = names_of(call, known ? tools->calls[at].name : NULL);
+    const char *once = acp_option(options, "allow_once");
+    *ret_waits = false;
     check_names(transcript, &names, id);
-    if (transcript->stop == NULL && once != NULL)
+    if (transcript->stop != NULL)
+        return acp_rejection(options);
+    if (asks != NULL && !is_allowed(transcript, &names)) {
+        const struct acp_permission request = {.rpc_id = rpc_id,
+                                               .name = names.count > 0 ? names.at[0] : NULL,
+                                               .title = known ? tools->calls[at].title : NULL,
+                                               .params = params};
+        *ret_waits = ask_person(transcript, asks, &request);
+        return *ret_waits ? NULL : acp_rejection(options);
+    }
+    if (once != NULL)
         return once;
-    if (transcript->stop == NULL)
-        transcript_message(transcript, "The agent asked for a permission that it would keep for "
-                                       "ever; drover allows single calls only.");
-    return refuse(options);
+    transcript_message(transcript, "The agent asked for a permission that it would keep for "
+                                   "ever; drover allows single calls only.");
+    return acp_rejection(options);
 }

@@ -9,10 +9,12 @@
  *
  * A call is reported as begun once its arguments are known or it runs.  One that policy.denyTools
  * names, by any of its names, stops the agent when it is announced or asked for: some agents run
- * harmless calls without asking.
+ * harmless calls without asking.  Of the others a person decides, where that is configured, unless
+ * policy.allowTools has one of its names; else they are allowed.
  */
 #ifndef WORK_AGENT_ACP_TOOLS_H
 #define WORK_AGENT_ACP_TOOLS_H
+#include "work/agent/acp_asks.h"
 #include "work/agent/adapter.h"
 
 struct acp_tools {
@@ -27,7 +29,9 @@ struct acp_tools {
 void acp_tool_update(struct transcript *transcript, struct acp_tools *tools,
                      const struct js *update);
 /* Decides a request for permission: the id of the chosen option, or NULL: none can be chosen.
-   What may be done is allowed this once, never for all times. */
+   What may be done is allowed this once, never for all times.  asks: people are asked; NULL: they
+   are not.  *ret_waits: the request is one of them now, and not answered yet. */
 const char *acp_tool_permit(struct transcript *transcript, struct acp_tools *tools,
-                            const struct js *params);
+                            const struct js *params, const char *rpc_id, struct acp_asks *asks,
+                            bool *ret_waits);
 #endif

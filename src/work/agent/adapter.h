@@ -29,6 +29,7 @@
 #include "core/agent/infer.h"
 #include "core/agent/price.h"
 #include "core/config/repo_config.h"
+#include "core/run/question_spec.h"
 #include "work/job/progress.h"
 
 enum {
@@ -56,10 +57,11 @@ enum {
 struct transcript_limits {
     int64_t max_turns;
     double max_budget_usd;
-    int64_t max_tokens;              /* Input and output. */
-    const char *const *tools_denied; /* Names, or their start and a *; NULL-terminated. */
-    bool bound_retries;              /* tool_retries counts. */
-    int64_t tool_retries;            /* How often a failed call may be repeated unchanged. */
+    int64_t max_tokens;               /* Input and output. */
+    const char *const *tools_denied;  /* Names, or their start and a *; NULL-terminated. */
+    const char *const *tools_allowed; /* The same: people are not asked about these. */
+    bool bound_retries;               /* tool_retries counts. */
+    int64_t tool_retries;             /* How often a failed call may be repeated unchanged. */
     struct price_config prices;
 };
 
@@ -137,6 +139,8 @@ struct conversation {
     double session_usd;     /* What that session has cost in earlier attempts. */
     const char *cwd;        /* As the agent sees it. */
     const char *model;      /* Or NULL. */
+    bool asks_permission;   /* People decide about calls of tools. */
+    bool asks_forms;        /* People are asked what the agent wants to know. */
 };
 
 /* Functions other than the first two append to transcript->input; each may be NULL. */
@@ -151,6 +155,10 @@ struct adapter_ops {
     const char *begin_flag; /* Without this argument the agent reads no conversation; or NULL. */
     /* One message of a person, for the agent's next turn; NULL: waits for the next attempt. */
     void (*say)(struct transcript *transcript, const char *text);
+    /* What the agent asks people and waits for, or NULL; the same until it is answered. */
+    const struct question_spec *(*asks)(const struct transcript *transcript);
+    /* The answer to that; NULL: there is none. */
+    void (*answer)(struct transcript *transcript, const char *answer);
     /* Asks the agent to end in its own protocol, before any signal; NULL: no such request. */
     void (*interrupt)(struct transcript *transcript);
 };
@@ -195,6 +203,8 @@ struct tool_event {
 void transcript_tool(struct transcript *transcript, const struct tool_event *event);
 /* A call is about to be made of which only the name is known: it may be denied already. */
 void transcript_tool_named(struct transcript *transcript, const char *id, const char *name);
+/* The first rule that has this name of a tool: a name, or its start and a *; NULL: none has. */
+const char *tool_rule(const char *const *rules, const char *name);
 /* The most descriptive argument of a call, by its usual names; NULL: none has one. */
 const char *tool_summary(const struct js *arguments);
 

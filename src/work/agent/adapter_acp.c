@@ -11,7 +11,9 @@
  *     session/set_config_option      --->   (where agent.model is another than the current one)
  *     session/prompt                 --->
  *                                    <---   session/update: text, thoughts, tool calls, plan, usage
- *                                    <---   session/request_permission, answered at once
+ *                                    <---   session/request_permission: answered at once, or when
+ *                                           a person has (acp_asks.h)
+ *                                    <---   elicitation/create: a form for people, the same
  *                                    <---   {stopReason, usage}
  *     session/prompt                 --->   the messages of people that came meanwhile
  *     ...
@@ -19,8 +21,8 @@
  *
  * One request of ours is under way at a time; an answer with another id is dropped.  drover offers
  * no file system and no terminal: such requests, and those that it does not know, are answered with
- * "method not found".  Updates before the first prompt are the history of a session that was
- * loaded, and count for nothing.
+ * "method not found"; a form that cannot be asked is "invalid params".  Updates before the first
+ * prompt are the history of a session that was loaded, and count for nothing.
  *
  * The cost of usage_update is that of the whole session: what earlier attempts have spent, or what
  * it says before the first prompt, is subtracted.
@@ -36,6 +38,8 @@ enum {
     SESSION_ID_MAX = 200,
     RPC_ID_BYTES_MAX = 200,
     METHOD_NOT_FOUND = -32601,
+    INVALID_PARAMS = -32602,
+    REQUEST_CANCELLED = -32800,
     AUTH_REQUIRED = -32000,
 };
 
@@ -47,13 +51,15 @@ struct acp {
     int64_t id; /* Of our last request. */
     char *cwd, *model, *resume;
     char session[SESSION_ID_MAX];
-    bool prompted;      /* At least once: updates are about our own work. */
-    bool cancelled;     /* The prompt was: no other follows. */
-    bool answered;      /* The agent has said something since the last prompt. */
-    bool cost_known;    /* By the agent itself. */
-    double cost_before; /* Of the session, before the first prompt. */
-    struct buf blocks;  /* Content blocks of the next prompt, with commas between. */
+    bool prompted;                    /* At least once: updates are about our own work. */
+    bool cancelled;                   /* The prompt was: no other follows. */
+    bool answered;                    /* The agent has said something since the last prompt. */
+    bool cost_known;                  /* By the agent itself. */
+    double cost_before;               /* Of the session, before the first prompt. */
+    bool asks_permission, asks_forms; /* Of people: struct conversation. */
+    struct buf blocks;                /* Content blocks of the next prompt, with commas between. */
     struct acp_tools tools;
+    struct acp_asks asks; /* Not answered yet. */
 };
 
 void acp_free(struct acp *acp)
@@ -64,6 +70,7 @@ void acp_free(struct acp *acp)
     mem_free(acp->model);
     mem_free(acp->resume);
     buf_release(&acp->blocks);
+    acp_asks_release(&acp->asks);
     mem_free(acp);
 }
 
@@ -98,6 +105,19 @@ static void send_request(struct transcript *transcript, struct jw *jw, enum acp_
     transcript_send(transcript, jw->buf);
 }
 
+/* As the protocol wants it when a turn is over. */
+static void cancel_asks(struct transcript *transcript)
+{
+    struct acp_asks *asks = &transcript->acp->asks;
+    while (acp_asks_first(asks) != NULL) {
+        CLEANUP(buf_release) struct buf message;
+        struct jw jw = open_message(&message);
+        acp_asks_cancel(asks, &jw);
+        jw_end(&jw, '}');
+        transcript_send(transcript, &message);
+    }
+}
+
 static void fail(struct transcript *transcript, const char *what, const char *why)
 {
     CLEANUP(buf_release) struct buf text;
@@ -128,6 +148,8 @@ static void send_initialize(struct transcript *transcript)
     jw_kbool(&jw, "writeTextFile", false);
     jw_end(&jw, '}');
     jw_kbool(&jw, "terminal", false);
+    if (transcript->acp->asks_forms)
+        jw_kraw(&jw, "elicitation", STR("{\"form\":{}}"));
     jw_end(&jw, '}');
     jw_key(&jw, "clientInfo");
     jw_begin(&jw, '{');
@@ -327,6 +349,7 @@ static void on_prompted(struct transcript *transcript, const struct js *result, 
 {
     struct acp *acp = transcript->acp;
     acp->state = ACP_IDLE;
+    cancel_asks(transcript);
     bool more = !late && !acp->cancelled && acp->blocks.len > 0;
     transcript->input_over = !more;
     if (!late)
@@ -470,44 +493,107 @@ static void on_update(struct transcript *transcript, const struct js *params, bo
 
 /* ---- requests of the agent ---- */
 
-static void answer_permission(struct transcript *transcript, struct jw *jw, const struct js *params,
-                              bool late)
+/* False: a person answers it later. */
+static bool answer_permission(struct transcript *transcript, const char *rpc_id,
+                              const struct js *params, bool late, struct jw *jw)
 {
     struct acp *acp = transcript->acp;
-    bool over = late || acp->cancelled;
-    const char *option = over ? NULL : acp_tool_permit(transcript, &acp->tools, params);
-    jw_key(jw, "result");
-    jw_begin(jw, '{');
-    jw_key(jw, "outcome");
-    jw_begin(jw, '{');
-    jw_kstr(jw, "outcome", option != NULL ? "selected" : "cancelled");
-    jw_optstr(jw, "optionId", option);
-    jw_end(jw, '}');
-    jw_end(jw, '}');
+    bool over = late || acp->cancelled, waits = false;
+    const char *option = over ? NULL
+                              : acp_tool_permit(transcript, &acp->tools, params, rpc_id,
+                                                acp->asks_permission ? &acp->asks : NULL, &waits);
+    if (!waits)
+        acp_write_outcome(jw, option);
+    return !waits;
 }
 
-static void answer_unknown(struct jw *jw)
+static void write_error(struct jw *jw, int code, const char *message)
 {
     jw_key(jw, "error");
     jw_begin(jw, '{');
-    jw_kint(jw, "code", METHOD_NOT_FOUND);
-    jw_kstr(jw, "message", "Method not found");
+    jw_kint(jw, "code", code);
+    jw_kstr(jw, "message", message);
     jw_end(jw, '}');
+}
+
+/* False: the same. */
+static bool answer_form(struct transcript *transcript, const char *rpc_id, const struct js *params,
+                        bool late, struct jw *jw)
+{
+    struct acp *acp = transcript->acp;
+    const char *session = js_get_str(params, "sessionId", acp->session);
+    if (!acp->asks_forms) {
+        write_error(jw, METHOD_NOT_FOUND, "Method not found");
+        return true;
+    }
+    if (late || acp->cancelled) {
+        acp_form_cancel(jw);
+        return true;
+    }
+    const char *why = text_same(session, acp->session) ? acp_asks_form(&acp->asks, rpc_id, params)
+                                                       : "drover knows no such session";
+    if (why == NULL)
+        return false;
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, ADAPTER_TEXT_MAX);
+    buf_addf(&text, "What the agent wants to know cannot be asked: %s.", why);
+    transcript_message(transcript, buf_text(&text));
+    write_error(jw, INVALID_PARAMS, why);
+    return true;
 }
 
 static void on_request(struct transcript *transcript, const struct js *object, bool late)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const char *id = js_text(js_get(object, "id"), &arena);
+    const char *method = js_get_str(object, "method", "");
+    const struct js *params = js_get(object, "params");
     if (strlen(id) > RPC_ID_BYTES_MAX)
         return;
     CLEANUP(buf_release) struct buf message;
     struct jw jw = open_message(&message);
+    bool answered = true;
     jw_kraw(&jw, "id", str_of(id));
-    if (text_same(js_get_str(object, "method", ""), "session/request_permission"))
-        answer_permission(transcript, &jw, js_get(object, "params"), late);
+    if (text_same(method, "session/request_permission"))
+        answered = answer_permission(transcript, id, params, late, &jw);
+    else if (text_same(method, "elicitation/create"))
+        answered = answer_form(transcript, id, params, late, &jw);
     else
-        answer_unknown(&jw);
+        write_error(&jw, METHOD_NOT_FOUND, "Method not found");
+    jw_end(&jw, '}');
+    if (answered)
+        transcript_send(transcript, &message);
+}
+
+/* ---- what people are asked ---- */
+
+static const struct question_spec *acp_asking(const struct transcript *transcript)
+{
+    const struct acp *acp = transcript->acp;
+    return acp != NULL && acp->state != ACP_OVER ? acp_asks_first(&acp->asks) : NULL;
+}
+
+static void acp_answer(struct transcript *transcript, const char *answer)
+{
+    CLEANUP(buf_release) struct buf message;
+    struct jw jw = open_message(&message);
+    if (!acp_asks_answer(&transcript->acp->asks, answer, &jw))
+        return;
+    jw_end(&jw, '}');
+    transcript_send(transcript, &message);
+}
+
+/* $/cancel_request: the agent does not wait for the answer any more. */
+static void on_given_up(struct transcript *transcript, const struct js *params)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *id = js_text(js_get(params, "requestId"), &arena);
+    if (!acp_asks_drop(&transcript->acp->asks, id))
+        return;
+    CLEANUP(buf_release) struct buf message;
+    struct jw jw = open_message(&message);
+    jw_kraw(&jw, "id", str_of(id));
+    write_error(&jw, REQUEST_CANCELLED, "Cancelled");
     jw_end(&jw, '}');
     transcript_send(transcript, &message);
 }
@@ -526,6 +612,8 @@ static void take_line(struct transcript *transcript, struct str line, bool late)
         on_request(transcript, object, late);
     else if (text_same(method, "session/update"))
         on_update(transcript, js_get(object, "params"), late);
+    else if (text_same(method, "$/cancel_request"))
+        on_given_up(transcript, js_get(object, "params"));
     else if (method == NULL && has_id)
         on_answer(transcript, object, late);
 }
@@ -552,6 +640,8 @@ static void acp_begin(struct transcript *transcript, const struct conversation *
     acp->model = copied(conversation->model);
     acp->resume = copied(conversation->session_id);
     acp->cost_before = acp->resume != NULL ? conversation->session_usd : 0;
+    acp->asks_permission = conversation->asks_permission;
+    acp->asks_forms = conversation->asks_forms;
     buf_init(&acp->blocks, ADAPTER_INPUT_MAX);
     transcript->acp = acp;
     add_block(acp, conversation->prompt);
@@ -572,10 +662,10 @@ static void acp_say(struct transcript *transcript, const char *text)
         send_prompt(transcript);
 }
 
-/* Every request for permission has been answered by now, as the protocol wants. */
 static void acp_interrupt(struct transcript *transcript)
 {
     struct acp *acp = transcript->acp;
+    cancel_asks(transcript);
     if (acp->state != ACP_PROMPT) {
         transcript->input_over = true;
         return;
@@ -598,5 +688,7 @@ const struct adapter_ops adapter_acp = {
     .tells_end = true,
     .begin = acp_begin,
     .say = acp_say,
+    .asks = acp_asking,
+    .answer = acp_answer,
     .interrupt = acp_interrupt,
 };

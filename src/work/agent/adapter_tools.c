@@ -113,10 +113,9 @@ static const char *other_name(const char *name)
     return text_same(name, "Agent") ? "Task" : NULL;
 }
 
-static const char *denying_rule(const struct transcript *transcript, const char *name)
+const char *tool_rule(const char *const *rules, const char *name)
 {
     const char *other = other_name(name);
-    const char *const *rules = transcript->limits.tools_denied;
     for (; rules != NULL && *rules != NULL; rules++) {
         if (matches(*rules, name) || (other != NULL && matches(*rules, other)))
             return *rules;
@@ -183,7 +182,7 @@ static void begin_call(struct transcript *transcript, const struct tool_event *e
     remember_call(transcript, event);
     note_same(transcript, event);
     transcript->calls++;
-    const char *rule = denying_rule(transcript, event->name);
+    const char *rule = tool_rule(transcript->limits.tools_denied, event->name);
     if (rule != NULL) {
         deny_call(transcript, event, rule);
         return;
@@ -196,7 +195,8 @@ static void begin_call(struct transcript *transcript, const struct tool_event *e
 static void end_call(struct transcript *transcript, const struct tool_event *event, bool began)
 {
     bool made = event->status != TOOL_DENIED;
-    const char *rule = made && !began ? denying_rule(transcript, event->name) : NULL;
+    const char *rule = made && !began ? tool_rule(transcript->limits.tools_denied, event->name)
+                                      : NULL;
     if (rule != NULL)
         deny_call(transcript, event, rule);
     else
@@ -207,7 +207,7 @@ static void end_call(struct transcript *transcript, const struct tool_event *eve
 
 void transcript_tool_named(struct transcript *transcript, const char *id, const char *name)
 {
-    const char *rule = text_empty(name) ? NULL : denying_rule(transcript, name);
+    const char *rule = text_empty(name) ? NULL : tool_rule(transcript->limits.tools_denied, name);
     if (rule != NULL)
         deny_call(transcript, &(struct tool_event){.id = id, .name = name}, rule);
 }

@@ -4,6 +4,7 @@
  *     attempt_input.c    what a local agent is given: tree, prompt, feedback, token, environment
  *     compute_*.c        the agent itself
  *     attempt_steer.c    what people want of it while it works: pauses, messages
+ *     attempt_ask.c      what it asks people in its own protocol
  *     attempt_output.c   what a local agent left: completion record, log, patch
  *     steps/collect.c    what an agent elsewhere left: branch, pull request, patch
  *     attempt_result.c   the result of the step
@@ -33,7 +34,18 @@
 #include "work/tree/collect.h"
 #include "work/tree/snapshot_thread.h"
 
-enum { ATTEMPT_TOKEN_BYTES = 256 };
+enum { ATTEMPT_TOKEN_BYTES = 256, ANSWERS_MAX = 64 };
+
+/* The question of the agent that is at hand; zeroed: there is none. */
+struct asking {
+    struct arena arena;
+    const char *wanted;        /* Its text as the adapter has it; NULL: there is none. */
+    struct question_spec spec; /* As it is asked. */
+    struct id id;              /* Once it is open. */
+    bool open;
+    int64_t look_us;       /* Not looked at, or tried, before. */
+    uint64_t answers_used; /* Those of the assignment that were passed on, a bit each. */
+};
 
 struct attempt {
     struct step *step;
@@ -53,15 +65,16 @@ struct attempt {
     struct scratch scratch;
     struct progress progress;
     struct transcript transcript;
-    struct rollout rollout;            /* What Codex notes of its requests. */
-    bool converses;                    /* It is spoken to on its stdin. */
-    enum port_hold hold;               /* As it was passed on to the agent. */
-    int64_t end_us;                    /* When its time is up, by clock_mono_us; while held: was. */
-    int64_t held_us;                   /* Held since. */
-    int64_t said_seq;                  /* Of the last message that was written for the agent, */
-    int64_t delivered_seq;             /* and of the last that it has. */
-    int64_t ask_us;                    /* Messages are not asked for before. */
-    bool asked_last;                   /* They were, before its stdin is closed. */
+    struct rollout rollout; /* What Codex notes of its requests. */
+    bool converses;         /* It is spoken to on its stdin. */
+    enum port_hold hold;    /* As it was passed on to the agent. */
+    int64_t end_us;         /* When its time is up, by clock_mono_us; while held: was. */
+    int64_t held_us;        /* Held since. */
+    int64_t said_seq;       /* Of the last message that was written for the agent, */
+    int64_t delivered_seq;  /* and of the last that it has. */
+    int64_t ask_us;         /* Messages are not asked for before. */
+    bool asked_last;        /* They were, before its stdin is closed. */
+    struct asking asking;
     const char *limit;                 /* One of adapter.h's CUT_*: why the agent is cut off, */
     int64_t cut_us;                    /* then, by clock_mono_us(): it may end by itself before. */
     struct compute_session *child;     /* compute_child.c */
@@ -94,6 +107,10 @@ void attempt_check_limits(struct attempt *attempt);
 bool attempt_is_cut(const struct attempt *attempt);
 /* Passes on what people want of the agent by now; returns when to look again. */
 int64_t attempt_steer(struct attempt *attempt);
+/* Asks people what the agent asks, and passes the answer on; returns when to look again. */
+int64_t attempt_ask(struct attempt *attempt);
+/* The agent has ended. */
+void attempt_ask_over(struct attempt *attempt);
 /* Messages that the agent has read, if it is not reported yet. */
 void attempt_report_delivered(struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */

@@ -70,6 +70,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .max_budget_usd = step->input.max_budget_usd,
         .max_tokens = step->input.max_tokens,
         .tools_denied = step->input.config.policy.tools_denied,
+        .tools_allowed = step->input.config.policy.tools_allowed,
         .bound_retries = true,
         .tool_retries = step->input.config.budget.max[BUDGET_TOOL],
         .prices = step->input.config.agent.prices,

@@ -95,6 +95,8 @@ static enum rc begin_conversation(struct attempt *attempt, struct err *err)
         .session_usd = booked_usd(attempt),
         .cwd = attempt->tree,
         .model = agent->model,
+        .asks_permission = agent->asks_permission,
+        .asks_forms = agent->asks_forms,
     };
     if (rc == RC_OK)
         transcript->ops->begin(transcript, &conversation);

@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/run/question_spec.h"
 #include "forge/token_source.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,6 +70,12 @@ struct port_beat {
 struct port_message {
     int64_t seq; /* From 1 in each run, growing. */
     const char *text;
+};
+/* What the agent has asked people. */
+struct port_question {
+    struct id id;
+    bool open;
+    const char *answer; /* Once it is closed; NULL: there is none. */
 };
 struct port_failure {
     const char *code;    /* prepare_failed, agent_start_failed, cancelled, ... */
@@ -157,6 +164,17 @@ struct port_ops {
        agent has got is reported with the event agent.message.delivered. */
     enum rc (*messages)(struct port *port, const struct port_ref *lease, int64_t after_seq,
                         struct arena *arena, struct port_message **ret_messages, size_t *ret_count,
+                        struct err *err);
+    /* Asks people for the agent; the run's clocks stand still until it is answered.  The same
+       question again is the one that is open.  RC_CONFLICT QUESTION_OPEN: another one is. */
+    enum rc (*ask)(struct port *port, const struct port_ref *lease,
+                   const struct question_spec *spec, struct arena *arena,
+                   struct port_question *ret_question, struct err *err);
+    /* What has become of it.  An answer that was read counts as delivered to the agent. */
+    enum rc (*question)(struct port *port, const struct port_ref *lease, const struct id *id,
+                        struct arena *arena, struct port_question *ret_question, struct err *err);
+    /* The agent does not want to know any more; closed or not. */
+    enum rc (*withdraw)(struct port *port, const struct port_ref *lease, const struct id *id,
                         struct err *err);
     /* Reports that many jobs are being worked on, without events; the state of each lease is
        reported by the heartbeat.  NULL: this port is for workers, whose steps report for

@@ -5,6 +5,7 @@
  *     heartbeat    POST /v1/jobs/heartbeat    and so on: one route for each call
  *     breakers     POST /v1/breakers/{name}/acquire, .../report
  *     messages     GET /v1/jobs/{id}/messages
+ *     questions    POST /v1/jobs/{id}/questions, GET and DELETE /v1/jobs/{id}/questions/{question}
  *     announce     POST /v1/workers
  *     reply        POST /v1/replies/{id}
  *     artifacts    PUT, GET /v1/artifacts/{sha256}
@@ -18,22 +19,17 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "base/mem.h"
-#include "net/http_client.h"
-#include "net/url.h"
+#include "work/job/port_link.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    IDLE_MAX = 64, /* Connections that are kept. */
-    BODY_BYTES_MAX = 1024 * 1024,
-    ANSWER_BYTES_MAX = 4 * 1024 * 1024,
     PATH_BYTES = 128,
     BREAKER_PATH_BYTES = 1024, /* A name of 256 bytes, all escaped. */
     CALL_MS = 30000,
@@ -44,12 +40,8 @@ enum {
 
 struct port_http {
     struct port port;
-    char url[URL_TEXT_BYTES];
-    char *token;
+    struct port_link link;
     atomic_int interrupted;
-    pthread_mutex_t lock; /* Guards what follows. */
-    struct http_client *idle[IDLE_MAX];
-    size_t idle_count;
 };
 
 static struct port_http *http_of(struct port *port)
@@ -57,114 +49,15 @@ static struct port_http *http_of(struct port *port)
     return (struct port_http *)((char *)port - offsetof(struct port_http, port));
 }
 
-/* ---- connections ---- */
-
-static enum rc take_client(struct port_http *http, struct http_client **ret_client, struct err *err)
+static struct port_link *link_of(struct port *port)
 {
-    struct http_client *client = NULL;
-    (void)pthread_mutex_lock(&http->lock);
-    if (http->idle_count > 0)
-        client = http->idle[--http->idle_count];
-    (void)pthread_mutex_unlock(&http->lock);
-    if (client == NULL) {
-        const struct http_client_options options = {.url = http->url, .token = http->token};
-        enum rc rc = http_client_new(&options, &client, err);
-        if (rc != RC_OK)
-            return rc;
-    }
-    *ret_client = client;
-    return RC_OK;
-}
-
-static void give_client(struct port_http *http, struct http_client *client)
-{
-    (void)pthread_mutex_lock(&http->lock);
-    if (http->idle_count < IDLE_MAX) {
-        http->idle[http->idle_count++] = client;
-        client = NULL;
-    }
-    (void)pthread_mutex_unlock(&http->lock);
-    http_client_free(client);
-}
-
-/* ---- requests ---- */
-
-/* What the outcome of a request means for a worker. */
-static enum rc meaning(enum rc rc, const struct err *err)
-{
-    if (rc == RC_TIMEOUT)
-        return RC_UNREACHABLE;
-    if (rc == RC_LIMIT)
-        return RC_BUSY;
-    return rc == RC_CONFLICT && text_same(err->code, "LEASE_LOST") ? RC_STALE : rc;
-}
-
-static enum rc request(struct port *port, const struct http_call *call, struct buf *answer,
-                       struct err *err)
-{
-    struct port_http *http = http_of(port);
-    struct http_client *client = NULL;
-    struct http_reply reply;
-    struct err own = {0};
-    enum rc rc = take_client(http, &client, &own);
-    if (rc == RC_OK) {
-        rc = http_client_call(client, call, answer, &reply, &own);
-        give_client(http, client);
-    }
-    if (rc != RC_OK && err != NULL)
-        *err = own;
-    return meaning(rc, &own);
-}
-
-/* A request and its answer, both JSON. */
-struct exchange {
-    struct buf body;
-    struct buf answer;
-    struct jw jw; /* Writes the request. */
-    struct js *tree;
-};
-
-static void exchange_release(struct exchange *exchange)
-{
-    buf_release(&exchange->body);
-    buf_release(&exchange->answer);
-    js_free(exchange->tree);
-}
-
-/* Opens the request's object. */
-static void exchange_open(struct exchange *exchange)
-{
-    *exchange = (struct exchange){0};
-    buf_init(&exchange->body, BODY_BYTES_MAX);
-    buf_init(&exchange->answer, ANSWER_BYTES_MAX);
-    exchange->jw = jw_to(&exchange->body);
-    jw_begin(&exchange->jw, '{');
-}
-
-/* Closes the object and sends it. */
-static enum rc exchange_send(struct exchange *exchange, struct port *port,
-                             const struct http_call *how, struct err *err)
-{
-    jw_end(&exchange->jw, '}');
-    if (exchange->body.overflow)
-        return err_set(err, RC_TOO_LARGE, "CALL_TOO_LARGE", "%s: more than %d bytes", how->path,
-                       BODY_BYTES_MAX);
-    struct http_call call = *how;
-    call.method = "POST";
-    call.body = buf_str(&exchange->body);
-    enum rc rc = request(port, &call, &exchange->answer, err);
-    if (rc != RC_OK)
-        return rc;
-    if (js_parse(exchange->answer.data, exchange->answer.len, &exchange->tree, NULL) != RC_OK)
-        return err_set(err, RC_IO, "ODD_ANSWER", "%s does not answer with JSON: is it a drover?",
-                       http_of(port)->url);
-    return RC_OK;
+    return &http_of(port)->link;
 }
 
 static enum rc odd_answer(struct port *port, struct err *err)
 {
     return err_set(err, RC_IO, "ODD_ANSWER", "%s answers in a way that this worker does not know",
-                   http_of(port)->url);
+                   link_of(port)->url);
 }
 
 static void write_ref(struct jw *jw, const struct port_ref *ref)
@@ -217,7 +110,7 @@ static enum rc http_lease(struct port *port, const struct port_lease_request *le
     const struct http_call how = {.path = "/v1/jobs/lease",
                                   .timeout_ms = lease->wait_ms + WAIT_SPARE_MS,
                                   .stop = &http_of(port)->interrupted};
-    enum rc rc = exchange_send(&exchange, port, &how, err);
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
     if (rc == RC_CANCELLED) { /* The server gives back what it would have handed out. */
         *ret_count = 0;
         return RC_OK;
@@ -266,7 +159,7 @@ static enum rc http_heartbeat(struct port *port, const char *worker, const struc
     }
     jw_end(&exchange.jw, ']');
     const struct http_call how = {.path = "/v1/jobs/heartbeat", .timeout_ms = BEAT_MS};
-    enum rc rc = exchange_send(&exchange, port, &how, err);
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
     if (rc != RC_OK)
         return rc;
     const struct js *items = js_get(exchange.tree, "leases");
@@ -298,7 +191,7 @@ static enum rc send_report(struct exchange *exchange, struct port *port,
 {
     jw_end(&exchange->jw, '}');
     jw_end(&exchange->jw, ']');
-    enum rc rc = exchange_send(exchange, port, how, err);
+    enum rc rc = exchange_send(exchange, link_of(port), how, err);
     if (rc != RC_OK)
         return rc;
     const struct js *answer = js_at(js_get(exchange->tree, "jobs"), 0);
@@ -349,11 +242,11 @@ static enum rc http_messages(struct port *port, const struct port_ref *lease, in
     CLEANUP(buf_release) struct buf answer;
     CLEANUP(js_freep) struct js *tree = NULL;
     char path[PATH_BYTES];
-    buf_init(&answer, ANSWER_BYTES_MAX);
+    buf_init(&answer, PORT_ANSWER_MAX);
     (void)snprintf(path, sizeof path, "/v1/jobs/%s/messages?epoch=%" PRId64 "&after=%" PRId64,
                    lease->id.text, lease->epoch, after_seq);
     const struct http_call call = {.method = "GET", .path = path, .timeout_ms = BEAT_MS};
-    enum rc rc = request(port, &call, &answer, err);
+    enum rc rc = port_link_call(link_of(port), &call, &answer, err);
     if (rc != RC_OK)
         return rc;
     const struct js *items = js_parse(answer.data, answer.len, &tree, NULL) == RC_OK
@@ -365,6 +258,68 @@ static enum rc http_messages(struct port *port, const struct port_ref *lease, in
     if (rc == RC_OK)
         *ret_count = js_count(items);
     return rc;
+}
+
+static enum rc read_question(struct port *port, const struct js *tree, struct arena *arena,
+                             struct port_question *ret_question, struct err *err)
+{
+    const char *status = js_get_str(tree, "status", "");
+    struct port_question question = {
+        .open = text_same(status, "pending"),
+        .answer = arena_strdup(arena, js_get_str(tree, "answer", NULL))};
+    if (!id_parse(js_get_str(tree, "id", ""), &question.id) || status[0] == '\0')
+        return odd_answer(port, err);
+    *ret_question = question;
+    return RC_OK;
+}
+
+static enum rc http_ask(struct port *port, const struct port_ref *lease,
+                        const struct question_spec *spec, struct arena *arena,
+                        struct port_question *ret_question, struct err *err)
+{
+    CLEANUP(exchange_release) struct exchange exchange;
+    char path[PATH_BYTES];
+    exchange_open(&exchange);
+    jw_kint(&exchange.jw, "epoch", lease->epoch);
+    jw_key(&exchange.jw, "question");
+    question_spec_write(&exchange.jw, spec);
+    (void)snprintf(path, sizeof path, "/v1/jobs/%s/questions", lease->id.text);
+    const struct http_call how = {.path = path, .timeout_ms = BEAT_MS};
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
+    return rc == RC_OK ? read_question(port, exchange.tree, arena, ret_question, err) : rc;
+}
+
+static enum rc call_question(struct port *port, const char *method, const struct port_ref *lease,
+                             const struct id *id, struct buf *answer, struct err *err)
+{
+    char path[2 * PATH_BYTES];
+    (void)snprintf(path, sizeof path, "/v1/jobs/%s/questions/%s?epoch=%" PRId64, lease->id.text,
+                   id->text, lease->epoch);
+    const struct http_call call = {.method = method, .path = path, .timeout_ms = BEAT_MS};
+    return port_link_call(link_of(port), &call, answer, err);
+}
+
+static enum rc http_withdraw(struct port *port, const struct port_ref *lease, const struct id *id,
+                             struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    buf_init(&answer, PORT_ANSWER_MAX);
+    return call_question(port, "DELETE", lease, id, &answer, err);
+}
+
+static enum rc http_question(struct port *port, const struct port_ref *lease, const struct id *id,
+                             struct arena *arena, struct port_question *ret_question,
+                             struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    buf_init(&answer, PORT_ANSWER_MAX);
+    enum rc rc = call_question(port, "GET", lease, id, &answer, err);
+    if (rc != RC_OK)
+        return rc;
+    if (js_parse(answer.data, answer.len, &tree, NULL) != RC_OK)
+        return odd_answer(port, err);
+    return read_question(port, tree, arena, ret_question, err);
 }
 
 static enum rc http_show_life(struct port *port, const struct port_ref *leases, size_t count,
@@ -382,7 +337,7 @@ static enum rc http_show_life(struct port *port, const struct port_ref *leases, 
     }
     jw_end(&exchange.jw, ']');
     const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
-    return exchange_send(&exchange, port, &how, err);
+    return exchange_send(&exchange, link_of(port), &how, err);
 }
 
 static enum rc http_complete(struct port *port, const struct port_ref *lease, struct str result,
@@ -440,7 +395,7 @@ static enum rc get_token(struct port *port, const struct port_ref *lease, const 
     exchange_open(&exchange);
     write_ref(&exchange.jw, lease);
     const struct http_call how = {.path = path, .timeout_ms = CALL_MS};
-    enum rc rc = exchange_send(&exchange, port, &how, err);
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
     if (rc != RC_OK)
         return rc;
     const char *token = js_get_str(exchange.tree, "token", "");
@@ -504,7 +459,7 @@ static enum rc http_forge_access(struct port *port, const struct port_ref *lease
     if (wish->host != NULL)
         write_calls(&exchange.jw, wish);
     const struct http_call how = {.path = "/v1/jobs/forge-access", .timeout_ms = CALL_MS};
-    enum rc rc = exchange_send(&exchange, port, &how, err);
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
     if (rc != RC_OK)
         return rc;
     struct port_forge_answer answer = {
@@ -554,7 +509,7 @@ static enum rc exchange_breaker(struct exchange *exchange, struct port *port, co
     if (path.overflow)
         return err_set(err, RC_MALFORMED, "INVALID_NAME", "the breaker's name is too long");
     const struct http_call how = {.path = buf_text(&path), .timeout_ms = BEAT_MS};
-    return exchange_send(exchange, port, &how, err);
+    return exchange_send(exchange, link_of(port), &how, err);
 }
 
 static enum rc http_breaker_ask(struct port *port, const char *name,
@@ -588,13 +543,13 @@ static enum rc put_artifact(struct port *port, const char *sha256, const struct 
 {
     CLEANUP(buf_release) struct buf answer;
     char path[PATH_BYTES];
-    buf_init(&answer, ANSWER_BYTES_MAX);
+    buf_init(&answer, PORT_ANSWER_MAX);
     (void)snprintf(path, sizeof path, "/v1/artifacts/%s", sha256);
     struct http_call call = *what;
     call.method = "PUT";
     call.path = path;
     call.timeout_ms = TRANSFER_MS;
-    return request(port, &call, &answer, err);
+    return port_link_call(link_of(port), &call, &answer, err);
 }
 
 static enum rc http_artifact_put(struct port *port, struct str bytes, char ret_sha256[65],
@@ -634,7 +589,7 @@ static enum rc http_artifact_get(struct port *port, const char *sha256, struct b
     char path[PATH_BYTES], got[SHA256_TEXT_BYTES];
     (void)snprintf(path, sizeof path, "/v1/artifacts/%s", sha256);
     const struct http_call call = {.method = "GET", .path = path, .timeout_ms = TRANSFER_MS};
-    enum rc rc = request(port, &call, into, err);
+    enum rc rc = port_link_call(link_of(port), &call, into, err);
     if (rc != RC_OK)
         return rc;
     sha256_hex(into->data, into->len, got);
@@ -668,7 +623,7 @@ enum rc port_http_hello(struct port_http *http, const struct port_worker *worker
     jw_kint(&exchange.jw, "leasedPorts", worker->leased_ports);
     jw_kint(&exchange.jw, "leasedDatabases", worker->leased_databases);
     const struct http_call how = {.path = "/v1/workers", .timeout_ms = BEAT_MS};
-    enum rc rc = exchange_send(&exchange, &http->port, &how, err);
+    enum rc rc = exchange_send(&exchange, &http->link, &how, err);
     if (rc != RC_OK)
         return rc;
     struct port_terms terms = {.lease_ms = js_get_int(exchange.tree, "leaseMs", 0),
@@ -709,7 +664,7 @@ enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str
                                    .path = buf_text(&path),
                                    .body = buf_str(&exchange.body),
                                    .timeout_ms = CALL_MS};
-    return request(&http->port, &call, &exchange.answer, err);
+    return port_link_call(&http->link, &call, &exchange.answer, err);
 }
 
 /* ---- create and free ---- */
@@ -719,6 +674,9 @@ static const struct port_ops http_ops = {
     .heartbeat = http_heartbeat,
     .progress = http_progress,
     .messages = http_messages,
+    .ask = http_ask,
+    .question = http_question,
+    .withdraw = http_withdraw,
     .show_life = http_show_life,
     .complete = http_complete,
     .fail = http_fail,
@@ -740,18 +698,14 @@ static const struct port_ops http_ops = {
 enum rc port_http_new(const struct port_http_options *options, struct port_http **ret_port,
                       struct err *err)
 {
-    struct http_client *first = NULL; /* Made to check address and token. */
-    const struct http_client_options client = {.url = options->url, .token = options->token};
-    enum rc rc = http_client_new(&client, &first, err);
-    if (rc != RC_OK)
-        return rc;
     struct port_http *http = mem_alloc(sizeof *http);
+    const struct http_client_options to = {.url = options->url, .token = options->token};
+    enum rc rc = port_link_init(&http->link, &to, err);
+    if (rc != RC_OK) {
+        mem_free(http);
+        return rc;
+    }
     http->port.ops = &http_ops;
-    text_copy(http->url, sizeof http->url, http_client_url(first));
-    if (options->token != NULL)
-        http->token = mem_strdup(options->token);
-    (void)pthread_mutex_init(&http->lock, NULL);
-    give_client(http, first);
     *ret_port = http;
     return RC_OK;
 }
@@ -760,12 +714,7 @@ void port_http_free(struct port_http *http)
 {
     if (http == NULL)
         return;
-    for (size_t i = 0; i < http->idle_count; i++)
-        http_client_free(http->idle[i]);
-    (void)pthread_mutex_destroy(&http->lock);
-    if (http->token != NULL)
-        explicit_bzero(http->token, strlen(http->token));
-    mem_free(http->token);
+    port_link_release(&http->link);
     mem_free(http);
 }
 
@@ -776,5 +725,5 @@ struct port *port_http_port(struct port_http *http)
 
 const char *port_http_url(const struct port_http *http)
 {
-    return http->url;
+    return http->link.url;
 }

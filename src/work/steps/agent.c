@@ -63,7 +63,7 @@ static enum rc watch(struct attempt *attempt, struct err *err)
     bool stopping = false, ended = false;
     enum rc rc = RC_OK;
     while (rc == RC_OK && !ended) {
-        int64_t until_us = attempt_steer(attempt);
+        int64_t until_us = earlier(attempt_steer(attempt), attempt_ask(attempt));
         enum compute_end why = reason_to_end(attempt);
         if (why != COMPUTE_ENDED && !stopping) {
             stopping = true;
@@ -90,6 +90,7 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
     enum rc rc = attempt->compute->start(attempt, err);
     if (rc == RC_OK)
         rc = watch(attempt, err);
+    attempt_ask_over(attempt);
     attempt_report_delivered(attempt);
     if (attempt->transcript.session_usd > 0)
         session_cost_write(attempt->step, attempt->transcript.session_id,

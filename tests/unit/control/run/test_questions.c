@@ -100,8 +100,9 @@ static void release(const struct job_row *job)
     command_free(&cmd->base);
 }
 
-#define ANSWERS(answer, by) \
-    "[{\"question\":\"Which clock?\",\"answer\":" answer ",\"answeredBy\":" by "}]"
+#define ANSWER(answer, by) "\"question\":\"Which clock?\",\"answer\":" answer ",\"answeredBy\":" by
+/* That no agent has had yet. */
+#define ANSWERS(answer, by) "[{" ANSWER(answer, by) ",\"unread\":true}]"
 
 static void expect_answers(const struct job_row *job, const char *want)
 {
@@ -298,6 +299,138 @@ START_TEST(a_question_waits_while_the_account_is_parked)
 }
 END_TEST
 
+START_TEST(an_answer_is_unread_in_one_assignment_only)
+{
+    struct id run_id = run_to_agent();
+    struct job_row job = lab_take(&lab, "agent");
+    struct id id = ask(&run_id);
+    lost(&job);
+    answer(&id, "wall");
+    ck_assert_int_gt(question(&id).delivered_us, 0);
+    job = lab_take(&lab, "agent");
+    expect_answers(&job, ANSWERS("\"wall\"", "\"ada\""));
+    lost(&job); /* That agent may have acted on it. */
+    job = lab_take(&lab, "agent");
+    expect_answers(&job, "[{" ANSWER("\"wall\"", "\"ada\"") "}]");
+}
+END_TEST
+
+/* ---- by the lease of a worker ---- */
+
+static enum rc ask_by(const struct job_ref *ref, struct id *ret_id, struct err *err)
+{
+    struct cmd_ask *cmd = cmd_ask_new();
+    cmd->ref = *ref;
+    cmd->spec = which_clock;
+    enum rc rc = lab_call(&lab, &cmd->base);
+    *ret_id = cmd->row.id;
+    *err = cmd->base.err;
+    command_free(&cmd->base);
+    lab_check(&lab);
+    return rc;
+}
+
+static enum rc read_by(const struct job_ref *ref, const struct id *id, const char **ret_status,
+                       struct err *err)
+{
+    struct cmd_question *cmd = cmd_question_new();
+    cmd->ref = *ref;
+    cmd->id = *id;
+    enum rc rc = lab_call(&lab, &cmd->base);
+    *ret_status = arena_strdup(&lab.arena, cmd->row.status);
+    *err = cmd->base.err;
+    command_free(&cmd->base);
+    return rc;
+}
+
+static enum rc withdraw_by(const struct job_ref *ref, const struct id *id)
+{
+    struct cmd_withdraw *cmd = cmd_withdraw_new();
+    cmd->ref = *ref;
+    cmd->id = *id;
+    enum rc rc = lab_call(&lab, &cmd->base);
+    command_free(&cmd->base);
+    lab_check(&lab);
+    return rc;
+}
+
+START_TEST(a_worker_asks_for_its_agent_and_reads_the_answer)
+{
+    struct id run_id = run_to_agent(), id, same;
+    struct job_row job = lab_take(&lab, "agent");
+    const struct job_ref ref = {job.id, job.life.epoch};
+    const char *status;
+    struct err err;
+    ck_assert_int_eq(ask_by(&ref, &id, &err), RC_OK);
+    ck_assert_int_eq(ask_by(&ref, &same, &err), RC_OK); /* Its answer may have got lost. */
+    ck_assert_str_eq(same.text, id.text);
+    ck_assert_str_eq(question(&id).asked_by, "agent");
+    ck_assert_int_gt(lab_run(&lab, &run_id).still_us, 0);
+    ck_assert_int_eq(read_by(&ref, &id, &status, &err), RC_OK);
+    ck_assert_str_eq(status, "pending");
+    ck_assert_int_eq(question(&id).delivered_us, 0);
+    answer(&id, "wall");
+    ck_assert_int_eq(question(&id).delivered_us, 0);
+    ck_assert_int_eq(read_by(&ref, &id, &status, &err), RC_OK);
+    ck_assert_str_eq(status, "answered");
+    ck_assert_int_gt(question(&id).delivered_us, 0);
+    lost(&job);
+    job = lab_take(&lab, "agent");
+    expect_answers(&job, "[{" ANSWER("\"wall\"", "\"ada\"") "}]");
+}
+END_TEST
+
+START_TEST(a_worker_asks_with_its_own_lease_of_an_agent_only)
+{
+    struct id other = lab_submit(&lab, "acme/billing"), id, none;
+    struct job_row prepare = lab_take(&lab, "prepare");
+    const char *status;
+    struct err err;
+    ck_assert_int_eq(ask_by(&(struct job_ref){prepare.id, prepare.life.epoch}, &none, &err),
+                     RC_CONFLICT);
+    ck_assert_str_eq(err.code, "NO_AGENT_WORKS");
+    lab_cancel(&lab, &other);
+    lab_finish(&lab, &prepare, RESULT_PREPARE);
+    (void)run_to_agent();
+    struct job_row job = lab_take(&lab, "agent");
+    const struct job_ref ref = {job.id, job.life.epoch};
+    ck_assert_int_eq(ask_by(&(struct job_ref){job.id, job.life.epoch + 1}, &none, &err), RC_STALE);
+    ck_assert_str_eq(err.code, "LEASE_LOST");
+    ck_assert_int_eq(ask_by(&ref, &id, &err), RC_OK);
+    (void)run_to_agent();
+    struct job_row second = lab_take(&lab, "agent");
+    const struct job_ref of_second = {second.id, second.life.epoch};
+    ck_assert_int_eq(read_by(&of_second, &id, &status, &err), RC_NOT_FOUND);
+    ck_assert_int_eq(withdraw_by(&of_second, &id), RC_OK);
+    ck_assert_str_eq(question(&id).status, "pending");
+    lab_pass_ms(&lab, 16000);
+    ck_assert_int_eq(read_by(&ref, &id, &status, &err), RC_STALE);
+    ck_assert_int_eq(withdraw_by(&ref, &id), RC_STALE);
+    ck_assert_str_eq(question(&id).status, "pending");
+}
+END_TEST
+
+START_TEST(a_question_that_its_agent_has_given_up_is_withdrawn)
+{
+    struct id run_id = run_to_agent(), id;
+    struct job_row job = lab_take(&lab, "agent");
+    const struct job_ref ref = {job.id, job.life.epoch};
+    int64_t before_us = lab_run(&lab, &run_id).deadline_us;
+    struct err err;
+    ck_assert_int_eq(ask_by(&ref, &id, &err), RC_OK);
+    lab.now_us += 5 * US_PER_SECOND;
+    ck_assert_int_eq(withdraw_by(&ref, &id), RC_OK);
+    ck_assert_int_eq(withdraw_by(&ref, &id), RC_OK); /* Nothing more to do. */
+    ck_assert_str_eq(question(&id).status, "cancelled");
+    struct run_row run = lab_run(&lab, &run_id);
+    ck_assert(id_is_none(&run.question_id));
+    ck_assert_int_eq(run.deadline_us, before_us + 5 * US_PER_SECOND);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_QUESTION_WITHDRAWN), 1);
+    lab_finish(&lab, &job, RESULT_AGENT);
+    expect(&run_id, RUN_VERIFYING);
+}
+END_TEST
+
 START_TEST(a_limit_ends_a_run_whatever_it_has_asked)
 {
     struct id run_id = run_to_agent();
@@ -484,6 +617,10 @@ Suite *questions_suite(void)
     tcase_add_loop_test(tc, a_plan_may_wait_for_an_answer, 0, 2);
     tcase_add_loop_test(tc, an_agent_elsewhere_may_be_gone_too, 0, 2);
     tcase_add_test(tc, a_question_waits_while_the_account_is_parked);
+    tcase_add_test(tc, an_answer_is_unread_in_one_assignment_only);
+    tcase_add_test(tc, a_worker_asks_for_its_agent_and_reads_the_answer);
+    tcase_add_test(tc, a_worker_asks_with_its_own_lease_of_an_agent_only);
+    tcase_add_test(tc, a_question_that_its_agent_has_given_up_is_withdrawn);
     tcase_add_test(tc, a_limit_ends_a_run_whatever_it_has_asked);
     tcase_add_test(tc, the_time_of_a_question_does_not_count);
     tcase_add_test(tc, an_agent_may_wait_for_less_and_not_for_longer);

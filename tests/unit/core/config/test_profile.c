@@ -235,6 +235,8 @@ START_TEST(what_does_not_fit_is_refused)
         {"use: claude, compute: pull", "agent.use", "process"},
         {"command: [a, '{model}']", "agent.command", "agent.model is missing"},
         {"use: claude, homeWriteBack: all", "agent.homeWriteBack", "credentials"},
+        {"use: claude, permissions: always", "agent.permissions", "policy, ask"},
+        {"use: claude, elicitation: policy", "agent.elicitation", "refuse, ask"},
         {"use: claude, env: ['A-B=1']", "agent.env[0]", "NAME=value"},
         {"use: claude, env: ['DROVER_URL=x']", "agent.env[0]", "DROVER_"},
     };
@@ -252,6 +254,17 @@ START_TEST(a_login_is_copied_back_unless_that_is_turned_off)
     ck_assert(config.agent.home_write_back);
     ck_assert_int_eq(decode("use: claude, homeWriteBack: none"), RC_OK);
     ck_assert(!config.agent.home_write_back);
+}
+END_TEST
+
+START_TEST(people_are_asked_where_that_is_turned_on)
+{
+    ck_assert_int_eq(decode("use: claude"), RC_OK);
+    ck_assert(!config.agent.asks_permission && !config.agent.asks_forms);
+    ck_assert_int_eq(decode("use: claude, permissions: ask"), RC_OK);
+    ck_assert(config.agent.asks_permission && !config.agent.asks_forms);
+    ck_assert_int_eq(decode("use: claude, permissions: policy, elicitation: ask"), RC_OK);
+    ck_assert(!config.agent.asks_permission && config.agent.asks_forms);
 }
 END_TEST
 
@@ -324,6 +337,7 @@ Suite *profile_suite(void)
     tcase_add_test(tests, a_model_is_told_or_known_not_to_be);
     tcase_add_test(tests, what_does_not_fit_is_refused);
     tcase_add_test(tests, a_login_is_copied_back_unless_that_is_turned_off);
+    tcase_add_test(tests, people_are_asked_where_that_is_turned_on);
     tcase_add_test(tests, values_of_a_profile_have_it_as_their_origin);
     tcase_add_test(tests, defaults_of_a_server_may_name_a_profile);
     suite_add_tcase(suite, tests);

@@ -38,6 +38,7 @@ static const struct {
     {"ends with blanks    ", 16, "ends with blanks"},
     {"\u20ac\u20ac\u20ac\u20ac", 10, "\u20ac\u20ac..."},
     {"bell\a and \x7f", 20, "bell and"},
+    {"next\xc2\x85 line\xc2\x9f\u00e4", 20, "next line \u00e4"},
 };
 
 START_TEST(text_goes_on_one_line)

@@ -306,6 +306,70 @@ START_TEST(messages_that_cannot_be_read_are_none)
 }
 END_TEST
 
+#define QUESTION_ID "01a1e111-4280-788b-8f9d-658fd086a1f5"
+
+START_TEST(a_question_is_asked_looked_at_and_withdrawn)
+{
+    const struct question_spec spec = {
+        .text = "Go \"on\"?", .options = {"yes", "no"}, .option_count = 2, .default_answer = "no"};
+    const struct id id = {QUESTION_ID};
+    struct arena arena = {0};
+    struct port_question question = {0};
+    open_with(respond);
+    says("201 Created", "{\"id\":\"" QUESTION_ID "\",\"status\":\"pending\",\"answer\":null}");
+    ck_assert_int_eq(port->ops->ask(port, &lease, &spec, &arena, &question, &err), RC_OK);
+    ck_asked("POST /v1/jobs/" JOB_ID "/questions ");
+    ck_asked("{\"epoch\":7,\"question\":{\"text\":\"Go \\\"on\\\"?\",\"options\":[\"yes\",\"no\"],"
+             "\"default\":\"no\"}}");
+    ck_assert_str_eq(question.id.text, QUESTION_ID);
+    ck_assert(question.open && question.answer == NULL);
+    says("200 OK", "{\"id\":\"" QUESTION_ID "\",\"status\":\"answered\",\"answer\":\"yes\"}");
+    ck_assert_int_eq(port->ops->question(port, &lease, &id, &arena, &question, &err), RC_OK);
+    ck_asked("GET /v1/jobs/" JOB_ID "/questions/" QUESTION_ID "?epoch=7 ");
+    ck_assert(!question.open);
+    ck_assert_str_eq(question.answer, "yes");
+    says("204 No Content", "");
+    ck_assert_int_eq(port->ops->withdraw(port, &lease, &id, &err), RC_OK);
+    ck_asked("DELETE /v1/jobs/" JOB_ID "/questions/" QUESTION_ID "?epoch=7 ");
+    arena_release(&arena);
+    close_all();
+}
+END_TEST
+
+static const struct {
+    const char *status, *answer;
+    enum rc rc;
+} no_questions[] = {
+    {"409 Conflict", "{\"code\":\"LEASE_LOST\"}", RC_STALE},
+    {"409 Conflict", "{\"code\":\"QUESTION_OPEN\"}", RC_CONFLICT},
+    {"404 Not Found", "{\"code\":\"QUESTION_NOT_FOUND\"}", RC_NOT_FOUND},
+    {"429 Too Many Requests", "{\"code\":\"TOO_MANY_QUESTIONS\"}", RC_BUSY},
+    {"200 OK", "{}", RC_IO},
+    {"200 OK", "{\"id\":\"x\",\"status\":\"pending\"}", RC_IO},
+    {"200 OK", "{\"id\":\"" QUESTION_ID "\"}", RC_IO},
+    {"200 OK", "no JSON", RC_IO},
+};
+
+START_TEST(what_became_of_a_question_may_not_be_known)
+{
+    const struct question_spec spec = {.text = "?"};
+    const struct id id = {QUESTION_ID};
+    struct arena arena = {0};
+    struct port_question question = {.answer = "none"};
+    open_with(respond);
+    for (size_t i = 0; i < COUNT_OF(no_questions); i++) {
+        says(no_questions[i].status, no_questions[i].answer);
+        ck_assert_int_eq(port->ops->ask(port, &lease, &spec, &arena, &question, &err),
+                         no_questions[i].rc);
+        ck_assert_int_eq(port->ops->question(port, &lease, &id, &arena, &question, &err),
+                         no_questions[i].rc);
+        ck_assert_str_eq(question.answer, "none");
+    }
+    arena_release(&arena);
+    close_all();
+}
+END_TEST
+
 START_TEST(a_server_that_is_not_there_is_unreachable)
 {
     const struct port_http_options options = {.url = "http://127.0.0.1:1"};
@@ -402,6 +466,8 @@ Suite *port_http_suite(void)
     tcase_add_test(tests, progress_answers_as_a_heartbeat_does);
     tcase_add_test(tests, messages_are_read_in_order);
     tcase_add_test(tests, messages_that_cannot_be_read_are_none);
+    tcase_add_test(tests, a_question_is_asked_looked_at_and_withdrawn);
+    tcase_add_test(tests, what_became_of_a_question_may_not_be_known);
     tcase_add_test(tests, a_server_that_is_not_there_is_unreachable);
     tcase_add_test(tests, artifacts_go_by_their_hash);
     tcase_add_test(tests, a_run_token_is_asked_with_the_lease);

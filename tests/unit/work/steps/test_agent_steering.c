@@ -1,6 +1,6 @@
 /*
- * test_agent_steering.c - an agent that people speak to, pause and stop; what is booked of one that
- * was stopped, and what is told of one that failed or that cannot be read.
+ * test_agent_steering.c - an agent that people speak to, pause and stop, and that asks people; what
+ * is booked of one that was stopped, and what is told of one that failed or that cannot be read.
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
@@ -291,6 +291,224 @@ START_TEST(an_agent_that_is_stopped_by_a_limit_books_what_it_spent)
 }
 END_TEST
 
+/* ---- what it asks people ---- */
+
+static const char *acp = "\"command\":[\"./agent.sh\"],\"adapter\":\"acp\",\"permissions\":\"ask\"";
+
+#define SAY(message)     "echo '{\"jsonrpc\":\"2.0\"," message "}'\n"
+#define OPTION(id, kind) "{\"optionId\":\"" id "\",\"name\":\"" id "\",\"kind\":\"" kind "\"}"
+#define REQUEST                                                                                   \
+    SAY("\"id\":\"p\",\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s\"," \
+        "\"toolCall\":{\"toolCallId\":\"c\",\"kind\":\"edit\",\"title\":\"'\"$TITLE\"'\"},"       \
+        "\"options\":[" OPTION("now", "allow_once") "," OPTION("no", "reject_once") "]}")
+/* Up to the prompt, then it asks. */
+#define INITIALIZES "read -r l\n" SAY("\"id\":1,\"result\":{\"protocolVersion\":1}")
+#define OPENS       "read -r l\n" SAY("\"id\":2,\"result\":{\"sessionId\":\"s\"}")
+#define ASKS        "TITLE=${KEY-a file}\n" INITIALIZES OPENS "read -r l\n" REQUEST
+#define ENDS        SAY("\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}")
+/* The answer is its work. */
+#define WAITS "read -r l; printf '%s\\n' \"$l\" >file.txt\n"
+
+static const char asked_text[] = "May the agent call edit: a file?";
+
+static const char *patch(void)
+{
+    const struct js *result = kit_result(&kit);
+    ck_assert_str_eq(text_of(result, "outcome"), "ended");
+    return kit_artifact(&kit, text_of(result, "patch.sha256"));
+}
+
+/* Waits until so many questions were asked. */
+static void await_asked(size_t count)
+{
+    (void)pthread_mutex_lock(&kit.port.lock);
+    while (kit.port.ask_count < count)
+        (void)pthread_cond_wait(&kit.port.changed, &kit.port.lock);
+    (void)pthread_mutex_unlock(&kit.port.lock);
+}
+
+static void answer(const char *text)
+{
+    (void)pthread_mutex_lock(&kit.port.lock);
+    kit.port.answers[kit.port.answer_count++] = text;
+    (void)pthread_mutex_unlock(&kit.port.lock);
+}
+
+START_TEST(what_an_agent_asks_is_asked_without_secrets_and_answered)
+{
+    ck_assert_int_eq(setenv("KEY", "correct-horse-battery-staple", 1), 0);
+    answer("now");
+    (void)run(&(struct trial){.script = ASKS WAITS ENDS,
+                              .agent = arena_printf(&kit.arena, "%s,\"env\":[\"KEY\"]", acp)});
+    ck_assert_ptr_nonnull(strstr(patch(), "\"id\":\"p\",\"result\":{\"outcome\":{\"outcome\":"
+                                          "\"selected\",\"optionId\":\"now\"}}}"));
+    ck_assert_str_eq(buf_text(&kit.port.asked),
+                     "{\"text\":\"May the agent call edit: [redacted:env]?\",\"options\":[\"now\","
+                     "\"no\"],\"default\":\"no\"}");
+    ck_assert_uint_eq(kit.port.withdrawn, 0);
+}
+END_TEST
+
+static void *answer_late(void *ctx)
+{
+    const int *ms = ctx;
+    await_asked(1);
+    kit_sh(&kit, "sleep %d.%03d", *ms / 1000, *ms % 1000);
+    answer("now");
+    return NULL;
+}
+
+/* The rest has to happen within the limit: a slow machine gets a longer one. */
+START_TEST(no_limit_counts_while_an_agent_waits_for_an_answer)
+{
+    const char *outcome = "";
+    for (int ms = 1000; strcmp(outcome, "ended") != 0 && ms < 60000; ms *= 4) {
+        int longer_ms = ms + 500;
+        pthread_t person;
+        kit_other_run(&kit);
+        kit.port.ask_count = kit.port.answer_count = 0;
+        prepare(&(struct trial){
+            .script = ASKS WAITS ENDS,
+            .agent = acp,
+            .config = arena_printf(&kit.arena, "\"timeouts\":{\"agentMs\":%d,\"idleMs\":%d}", ms,
+                                   ms)});
+        ck_assert_int_eq(pthread_create(&person, NULL, answer_late, &longer_ms), 0);
+        perform();
+        ck_assert_msg(ended == RC_OK, "%s", failure.text);
+        (void)pthread_mutex_lock(&kit.port.lock); /* If the limit came first. */
+        kit.port.ask_count = 1;
+        (void)pthread_cond_broadcast(&kit.port.changed);
+        (void)pthread_mutex_unlock(&kit.port.lock);
+        pthread_join(person, NULL);
+        outcome = text_of(kit_result(&kit), "outcome");
+    }
+    ck_assert_str_eq(outcome, "ended");
+    ck_assert_ptr_nonnull(strstr(patch(), "\"optionId\":\"now\""));
+}
+END_TEST
+
+static const struct {
+    enum rc rc;
+    const char *code;
+} refused_asks[] = {{RC_LIMIT, "TOO_MANY_QUESTIONS"}, {RC_CONFLICT, "RUN_FINISHED"}};
+
+START_TEST(a_question_that_the_server_refuses_has_its_default)
+{
+    kit.port.ask_rc = refused_asks[_i].rc;
+    kit.port.ask_code = refused_asks[_i].code;
+    (void)run(&(struct trial){.script = ASKS WAITS ENDS, .agent = acp});
+    ck_assert_ptr_nonnull(strstr(patch(), "\"optionId\":\"no\""));
+    ck_assert(kit_saw_event(&kit, "question cannot be asked: not now"));
+}
+END_TEST
+
+static void *let_ask(void *ctx)
+{
+    (void)ctx;
+    (void)pthread_mutex_lock(&kit.port.lock);
+    while (kit.port.ask_refusals == 0)
+        (void)pthread_cond_wait(&kit.port.changed, &kit.port.lock);
+    kit.port.ask_rc = RC_OK;
+    (void)pthread_mutex_unlock(&kit.port.lock);
+    return NULL;
+}
+
+static const struct {
+    enum rc rc;
+    const char *code;
+} busy_asks[] = {{RC_CONFLICT, "QUESTION_OPEN"}, {RC_BUSY, "BUSY"}, {RC_UNREACHABLE, "DOWN"}};
+
+START_TEST(a_question_that_cannot_be_asked_now_is_asked_later)
+{
+    pthread_t server;
+    kit.port.ask_rc = busy_asks[_i].rc;
+    kit.port.ask_code = busy_asks[_i].code;
+    answer("now");
+    prepare(&(struct trial){.script = ASKS WAITS ENDS, .agent = acp});
+    ck_assert_int_eq(pthread_create(&server, NULL, let_ask, NULL), 0);
+    perform();
+    pthread_join(server, NULL);
+    ck_assert_msg(ended == RC_OK, "%s", failure.text);
+    ck_assert_ptr_nonnull(strstr(patch(), "\"optionId\":\"now\""));
+    ck_assert_uint_eq(kit.port.ask_count, 1);
+}
+END_TEST
+
+/* The first one that asked was lost with its worker. */
+START_TEST(an_answer_that_no_agent_has_had_is_given_once_to_one_that_asks_the_same)
+{
+    answer("no");
+    (void)run(&(struct trial){
+        .script = ASKS WAITS REQUEST "read -r l; printf '%s\\n' \"$l\" >>file.txt\n" ENDS,
+        .agent = acp,
+        .payload = arena_printf(
+            &kit.arena,
+            "\"answers\":[{\"question\":\"%s\",\"answer\":\"no\",\"answeredBy\":"
+            "\"ada\"},{\"question\":\"%s\",\"answer\":\"now\",\"answeredBy\":"
+            "\"ada\",\"unread\":true}]",
+            asked_text, asked_text)});
+    const char *first = strstr(patch(), "\"optionId\":\"now\"");
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_nonnull(strstr(first, "\"optionId\":\"no\""));
+    ck_assert_uint_eq(kit.port.ask_count, 1);
+}
+END_TEST
+
+static void *let_end(void *ctx)
+{
+    (void)ctx;
+    await_asked(1);
+    kit_sh(&kit, "touch '%s'", in_tree("go"));
+    return NULL;
+}
+
+#define CANCELS \
+    SAY("\"method\":\"$/cancel_request\",\"params\":{\"requestId\":\"p\"}") "read -r l\n"
+static const char *const gives_up[] = {CANCELS ENDS, ENDS};
+
+START_TEST(a_question_that_the_agent_has_given_up_is_withdrawn)
+{
+    pthread_t person;
+    prepare(&(struct trial){.script = arena_printf(&kit.arena,
+                                                   ASKS
+                                                   "while [ ! -e go ]; do sleep 0.02; done; rm go\n"
+                                                   "%s",
+                                                   gives_up[_i]),
+                            .agent = acp});
+    ck_assert_int_eq(pthread_create(&person, NULL, let_end, NULL), 0);
+    perform();
+    pthread_join(person, NULL);
+    ck_assert_msg(ended == RC_OK, "%s", failure.text);
+    ck_assert_str_eq(text_of(kit_result(&kit), "report"), "success");
+    ck_assert_uint_eq(kit.port.withdrawn, 1);
+}
+END_TEST
+
+static void *stop_it(void *ctx)
+{
+    (void)ctx;
+    await_asked(1);
+    stop_ask(&kit.stop, STOP_SHUTDOWN);
+    return NULL;
+}
+
+/* Its answer is for the agent of the next attempt. */
+START_TEST(an_agent_that_is_stopped_or_dies_leaves_its_question_open)
+{
+    pthread_t person;
+    prepare(&(struct trial){.script = _i == 0 ? ASKS WAITS ENDS
+                                              : ASKS "while [ ! -e go ]; do sleep 0.02; done\n"
+                                                     "kill -KILL $$",
+                            .agent = acp});
+    ck_assert_int_eq(pthread_create(&person, NULL, _i == 0 ? stop_it : let_end, NULL), 0);
+    perform();
+    pthread_join(person, NULL);
+    ck_assert_int_eq(ended, _i == 0 ? RC_CANCELLED : RC_OK);
+    ck_assert_uint_eq(kit.port.ask_count, 1);
+    ck_assert_uint_eq(kit.port.withdrawn, 0);
+}
+END_TEST
+
 /* ---- what it fails with ---- */
 
 static const struct {
@@ -372,6 +590,16 @@ Suite *agent_steering_suite(void)
     tcase_add_test(tests, an_agent_that_is_cancelled_books_what_it_spent);
     tcase_add_test(tests, the_last_sums_are_sent_again_when_the_server_is_busy);
     tcase_add_loop_test(tests, an_agent_that_is_stopped_by_a_limit_books_what_it_spent, 0, 2);
+    tcase_add_test(tests, what_an_agent_asks_is_asked_without_secrets_and_answered);
+    tcase_add_test(tests, no_limit_counts_while_an_agent_waits_for_an_answer);
+    tcase_add_loop_test(tests, a_question_that_the_server_refuses_has_its_default, 0,
+                        (int)COUNT_OF(refused_asks));
+    tcase_add_loop_test(tests, a_question_that_cannot_be_asked_now_is_asked_later, 0,
+                        (int)COUNT_OF(busy_asks));
+    tcase_add_test(tests, an_answer_that_no_agent_has_had_is_given_once_to_one_that_asks_the_same);
+    tcase_add_loop_test(tests, a_question_that_the_agent_has_given_up_is_withdrawn, 0,
+                        (int)COUNT_OF(gives_up));
+    tcase_add_loop_test(tests, an_agent_that_is_stopped_or_dies_leaves_its_question_open, 0, 2);
     tcase_add_loop_test(tests, an_agent_that_failed_without_a_word_is_quoted, 0,
                         (int)COUNT_OF(crashes));
     tcase_add_loop_test(tests, no_tool_is_called_behind_a_long_line, 0, (int)COUNT_OF(long_lines));
