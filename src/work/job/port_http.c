@@ -490,7 +490,7 @@ static enum rc http_app_deliveries(struct port *port, const struct port_ref *lea
     else
         jw_kint(&exchange.jw, "sinceUs", wish->since_us);
     const struct http_call how = {.path = "/v1/jobs/app-deliveries", .timeout_ms = CALL_MS};
-    enum rc rc = exchange_send(&exchange, port, &how, err);
+    enum rc rc = exchange_send(&exchange, link_of(port), &how, err);
     if (rc == RC_OK)
         buf_add(into, exchange.answer.data, exchange.answer.len);
     return rc;
