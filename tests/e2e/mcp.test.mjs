@@ -220,6 +220,18 @@ describe('a tool', { concurrency: 4 }, () => {
         assert.match(await agent.fails('cancel_task', { taskId: own }), /^ROLE_NOT_ALLOWED/);
         const question = await agent.call('ask_question', { runId: claim.runId, text: 'Why?' });
         assert.equal(question.status, 'pending');
+        const same = { claimId: claim.id, epoch: claim.epoch, question: { text: 'Why?' } };
+        assert.equal((await worker.call('ask_about_claim', same)).id, question.id);
+        assert.match(await worker.fails('ask_about_claim', { ...same, epoch: claim.epoch + 1 }),
+            /^LEASE_LOST/);
+        assert.match(await worker.fails('ask_about_claim',
+            { ...same, question: { text: 'How?' } }), /^QUESTION_OPEN/);
+        const mineToRead = { claimId: claim.id, epoch: claim.epoch, questionId: question.id };
+        assert.equal((await worker.call('get_answer', mineToRead)).status, 'pending');
+        await server.post(`/v1/questions/${question.id}/answer`, { answer: 'Because.' });
+        assert.equal((await worker.call('get_answer', mineToRead)).answer, 'Because.');
+        assert.match(await worker.fails('get_answer', { ...mineToRead, questionId: other.taskId }),
+            /^QUESTION_NOT_FOUND/);
         const { contents } = await agent.ask('resources/read',
             { uri: `drover://runs/${claim.runId}/timeline` });
         assert.match(contents[0].text, /groups/);

@@ -30,6 +30,8 @@ static const struct tool_row rows[] = {
     {"report_task_completion", POST("/v1/claims/{id}/complete"), .path = {"claimId"}},
     {"report_task_failure", POST("/v1/claims/{id}/fail"), .path = {"claimId"}},
     {"get_messages", GET("/v1/jobs/{id}/messages"), .path = {"claimId"}, .after = note_messages},
+    {"ask_about_claim", POST("/v1/jobs/{id}/questions"), .path = {"claimId"}},
+    {"get_answer", GET("/v1/jobs/{id}/questions/{question}"), .path = {"claimId", "questionId"}},
     {"wait_for_event", GET("/v1/events/next"), .waits = "Waiting for an event"},
     {"append_event", POST("/v1/events")},
     {"list_agents", GET("/v1/agents")},

@@ -16,7 +16,7 @@ static const char *const promised[] = {
     "answer_question",     "send_message",       "publish",      "list_dead_letters",
     "wait_for_event",      "append_event",       "launch_agent", "kill_agent",
     "list_agents",         "replay_dead_letter", "ask_question", "list_questions",
-    "get_messages",
+    "get_messages",        "ask_about_claim",    "get_answer",
 };
 
 START_TEST(every_tool_has_a_route_and_a_text)
