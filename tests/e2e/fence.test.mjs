@@ -25,8 +25,8 @@ const OTHERS = 'prepare,hydrate,agent,verify,judge,unpublish,clean';
 // and result; before the report.
 const POINTS = ['publish.push', 'publish.number', 'publish.refs', 'publish.numbered'];
 const OPENED = ['publish.numbered']; // The pull request is there when the worker freezes.
-// The end of the step of a worker that has lost its lease: a heartbeat reports that to it, a call that
-// is refused, or only the answer to its report.
+// The end of the step of a worker that has lost its lease: a heartbeat reports that to it, a call
+// that is refused, or only the answer to its report.
 const OVER = /lease lost: the work of a step is discarded|step failed|did not arrive/;
 
 const pullsOf = (origin) => Object.keys(refs(origin)).filter((ref) => /^refs\/pull\//.test(ref));
