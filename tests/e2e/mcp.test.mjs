@@ -263,6 +263,15 @@ describe('a tool', { concurrency: 4 }, () => {
             const mine = { claimId: claim.id, epoch: claim.epoch, agent: 'bob' };
             const beat = await agent.call('heartbeat', mine);
             assert.deepEqual([beat.ok, beat.cancel], [true, false]);
+            const { tools } = await agent.ask('tools/list');
+            const told = tools.find(({ name }) => name === 'heartbeat').inputSchema.properties.events;
+            const example = JSON.parse(told.description.match(/\{"type".*\}\}/)[0]);
+            assert.equal((await agent.call('heartbeat', { ...mine, events: [example] })).ok, true);
+            assert.equal((await agent.call('heartbeat', { ...mine, events: [] })).ok, true);
+            assert.match(await agent.fails('heartbeat', { ...mine, events: [{ text: 'x' }] }),
+                /^INVALID_ARGUMENTS: .*\n.*type/);
+            assert.match(await agent.fails('heartbeat', { ...mine, events: [{ type: 'x',
+                data: {} }] }), /^INVALID_FIELD: .*agent\.step\.recorded/);
             await boss.call('send_message', { runId, text: 'It is 42.' });
             assert.ok((await agent.call('heartbeat', mine)).messageSeq >= 1);
             const { messages } = await agent.call('get_messages',
@@ -496,7 +505,7 @@ describe('a resource', { concurrency: 4 }, () => {
             const mcp = await open({ era, token: tokens.viewer });
             const first = await mcp.ask('resources/list');
             const uris = first.resources.map(({ uri }) => uri);
-            for (const uri of ['drover://queues', 'drover://events/types',
+            for (const uri of ['drover://queues', 'drover://events/types', 'drover://repositories',
                 `drover://runs/${runId}/timeline`])
                 assert.ok(uris.includes(uri), uris.join(' '));
             const { resourceTemplates } = await mcp.ask('resources/templates/list');
@@ -507,6 +516,8 @@ describe('a resource', { concurrency: 4 }, () => {
             assert.ok(types.some(({ type, severity }) => type === 'agent.task.submitted'
                 && severity === 'info'));
             assert.equal(JSON.parse((await read(`drover://tasks/${taskId}`)).text).id, taskId);
+            assert.ok(JSON.parse((await read('drover://repositories')).text).items
+                .some(({ name }) => name === repo.name));
             assert.ok(JSON.parse((await read('drover://queues')).text).items.length > 0);
             assert.equal(JSON.parse((await read('drover://queues/some')).text).name, 'some');
             const { items } = JSON.parse((await read(`drover://runs/${runId}/artifacts`)).text);
