@@ -179,6 +179,10 @@ describe('the command line', { concurrency: 6 }, () => {
             assert.match(await ok(one, id), /completed/);
             assert.equal((await json(one, id)).id, id);
         }
+        for (const args of [['task', finished.taskId], ['run', finished.runId]])
+            assert.match(await ok(...args), /^Pull request +#1 draft \S+refs\/pull\/1\/head$/m);
+        assert.match(await ok('pr', 'show', '1', '--repo', repo.name),
+            /^Status +draft$/m);
         const out = await ok('task', failed.taskId);
         assert.match(out, /failed/);
         assert.match(out, /agent_error/);

@@ -284,6 +284,8 @@ describe('a tool', { concurrency: 4 }, () => {
             await server.untilTask(taskId, 'completed');
             const task = await boss.call('get_task_status', { taskId });
             assert.equal(task.status, 'completed');
+            assert.deepEqual([task.pullRequest.number, task.pullRequest.status,
+                task.pullRequest.runId], [1, 'open', runId]);
             const failing = await boss.call('create_task', { repository: repo.name,
                 description: 'Again.' });
             const second = await work(agent, queue);
