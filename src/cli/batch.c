@@ -418,6 +418,47 @@ static void add_member(struct cli *cli, struct table *table, const struct js *me
     table_cell(table, note_of(cli, member), TONE_PLAIN);
 }
 
+/* The first task that failed, among the members that were read; NULL: there is none. */
+static const char *first_failed(const struct view *view)
+{
+    for (size_t i = 0; i < view->page_count; i++) {
+        const struct js *members = js_get(view->pages[i].tree, "members");
+        for (size_t j = 0; j < js_count(members); j++) {
+            const struct js *member = js_at(members, j);
+            const char *task = js_get_str(member, "taskId", NULL);
+            if (task != NULL && text_same(js_get_str(member, "phase", ""), "failed"))
+                return task;
+        }
+    }
+    return NULL;
+}
+
+/* What to do about the members of a batch that has ended and that have not completed. */
+static void print_left(struct cli *cli, const struct view *view)
+{
+    const struct js *batch = view->pages[0].tree;
+    const struct js *counts = js_get(batch, "counts");
+    int64_t failed = js_get_int(counts, "failed", 0);
+    int64_t never = js_get_int(counts, "skipped", 0) + js_get_int(counts, "cancelled", 0);
+    const char *task = first_failed(view);
+    enum batch_status status;
+    if (!batch_status_parse(js_get_str(batch, "status", ""), &status) || !batch_has_ended(status))
+        return;
+    if (failed + never > 0)
+        (void)printf("\n");
+    if (failed > 1)
+        show_next(cli, "Failed ones", "drover batch show %s --phase failed",
+                  js_get_str(batch, "id", ""));
+    if (task != NULL)
+        show_next(cli, "Once more", "drover retry %s --watch", task);
+    if (never > 0)
+        show_line(cli, "Left over",
+                  arena_printf(&cli->arena,
+                               "%lld skipped or cancelled; submit what is left in a new batch",
+                               (long long)never),
+                  TONE_PLAIN);
+}
+
 static void print_view(struct cli *cli, const struct view *view)
 {
     static const struct table_column columns[] = {
@@ -444,6 +485,7 @@ static void print_view(struct cli *cli, const struct view *view)
             add_member(cli, &table, js_at(members, j));
     }
     table_print(&table, stdout);
+    print_left(cli, view);
 }
 
 /* One document of all pages. */

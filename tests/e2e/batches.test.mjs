@@ -353,7 +353,9 @@ describe('a batch', { concurrency: false }, () => {
         const cancelled = await drover('cancel', id, '--reason', 'enough');
         assert.match(cancelled.stdout, /Batch \S+ is cancell(ing|ed)\./);
         assert.equal((await untilOver(server, id)).status, 'cancelled');
-        assert.equal((await drover('show', id, '--watch')).status, 1);
+        const watched = await drover('show', id, '--watch');
+        assert.equal(watched.status, 1);
+        assert.match(watched.stdout, /^Left over +\d+ skipped or cancelled; submit .* new batch$/m);
         for (const args of [[], ['--repos', 'x'], ['a', 'b'], ['x.yaml', '--max-active', '2']])
             assert.equal((await drover(...args)).status, 2, args.join(' '));
     });

@@ -190,6 +190,27 @@ describe('the command line', { concurrency: 6 }, () => {
         assert.ok(some.length > 0 && some.every((task) => task.status === 'failed'));
     });
 
+    it('registers, launches and kills an agent, and says what comes next', async () => {
+        const added = await ok('agent', 'add', 'cli-bob', '--persona', 'reviewer');
+        assert.match(added, /^State +registered$/m);
+        const [, token] = added.match(/^Its token +drover (token create .*)$/m);
+        const { code, err } = await launch(token.split(' ').map((word) =>
+            (word === 'cli-bob.token' ? join(server.dir, word) : word))).ended;
+        assert.equal(code, DONE, err);
+        assert.match(added, /^Its work +drover submit --persona reviewer "what to do"$/m);
+        const none = await refused(NOT_FOUND, 'agent', 'launch', 'cli-eve');
+        assert.match(none, /^Register and start it: drover agent launch cli-eve -- COMMAND$/m);
+        const launched = await ok('agent', 'launch', 'cli-eve', '--', '/bin/sleep', '600');
+        assert.match(launched, /^Watch it +drover agents --watch$/m);
+        const killed = await ok('agent', 'kill', 'cli-eve', '--reason', 'enough');
+        assert.match(killed, /^Kill policy +requeue\nReason +enough$/m);
+        assert.match(await ok('agents'), /cli-bob +reviewer +registered/);
+        await ok('agent', 'remove', 'cli-bob');
+        const why = await refused(REFUSED, 'submit', '--repo', repo.name, '--persona', 'reviewer',
+            'x');
+        assert.match(why, /agent\.compute to pull in its configuration \(drover repo set\)/);
+    });
+
     it('tells the timeline in groups', async () => {
         const out = await ok('timeline', finished.runId);
         let from = 0;
