@@ -308,7 +308,7 @@ static const struct arg_option kill_options[] = {
 };
 
 const struct cli_command cli_agent_commands[] = {
-    {"agents", "list the agents that claim work, what they do, and when they were last heard of",
+    {"agents", "list the agents that claim work, and when they were last heard of",
      "[--persona NAME] [--state STATE] [--limit N] [--watch] [--json]", list_options,
      "drover agents --persona reviewer", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_agents},

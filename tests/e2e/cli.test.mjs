@@ -1,17 +1,20 @@
 // cli.test.mjs - every command, for people and with --json, and its exit status.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
 import { launch as launchCli } from './lib/cli.mjs';
 import { UUID, assertCloudEvent, assertHistory } from './lib/cloudevents.mjs';
 import { fixes, gaveUp, git, makeOrigin, refs, stays, waits } from './lib/git.mjs';
 import { newMark } from './lib/procs.mjs';
-import { makeDirectory, start } from './lib/server.mjs';
+import { BIN, makeDirectory, plainEnv, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
+const run = promisify(execFile);
 const nobody = '0190b6a0-0000-7000-8000-000000000000';
 const DONE = 0, FAILED = 1, USAGE = 2, NOT_FOUND = 3, REFUSED = 4, UNREACHABLE = 5;
 
@@ -74,6 +77,40 @@ describe('the command line', { concurrency: 6 }, () => {
         for (const two of pairs)
             assert.match(await ok(...two.split(' '), '--help'), new RegExp(`drover ${two}`), two);
         assert.equal(await ok('--help'), overview);
+    });
+
+    it('has an example for every command, and all of them in the manual', async () => {
+        const listed = [...(await ok('help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2,}\S/gm)]
+            .map(([, command]) => command);
+        assert.ok(listed.length > 100, listed.join(', '));
+        const manual = readFileSync(new URL('../../docs/drover.1', import.meta.url), 'utf8')
+            .split('\n').filter((line) => /^\\fB[a-z]/.test(line)).map((line) =>
+                line.replace(/\\f[BIR]/g, '').replace(/\\-/g, '-'));
+        for (const command of listed) {
+            const help = await ok(...command.split(' '), '--help');
+            assert.match(help, new RegExp(`^usage: drover ${command}\\b`, 'm'));
+            assert.match(help, /^Example/m, command);
+            const [first, second] = command.split(' ');
+            const words = new RegExp(`^${first}${second ? ` (\\S+\\|)?${second}` : ''}(\\s|\\||$)`);
+            assert.ok(manual.some((line) => words.test(line)), `drover.1 lacks ${command}`);
+        }
+    });
+
+    it('completes commands, options and names in bash', async () => {
+        const file = new URL('../../share/completions/drover.bash', import.meta.url).pathname;
+        const table = [['drover pr s', 'show'], ['drover train ad', 'add'],
+            ['drover train acme/cli-b', 'acme/cli-bad'], ['drover repo show acme/cli-b',
+                'acme/cli-bad'], ['drover webhooks acme/cli-b', 'acme/cli-bad'],
+            ['drover submit --mo', '--mode'], ['drover batch --dry', '--dry-run'],
+            ['drover snapshots la', 'latest'], ['drover agent la', 'launch']];
+        const script = `. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+            _drover; printf '%s\\n' "\${COMPREPLY[@]}"`;
+        for (const [line, want] of table) {
+            const { stdout } = await run('bash', ['-c', script, 'bash', file, ...line.split(' ')],
+                { env: plainEnv({ ...reachServer(),
+                    PATH: `${dirname(BIN)}:${process.env.PATH}` }) });
+            assert.equal(stdout.trim(), want, line);
+        }
     });
 
     it('tells its version', async () => {
