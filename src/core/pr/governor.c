@@ -68,7 +68,8 @@ void quota_renew(struct quota *quota, int64_t now_us)
 }
 
 /* A window is known by its end; clocks of a forge's machines differ a little.  Windows do not
-   overlap: one that ends in the future is the one that counts. */
+   overlap: one that ends in the future is the one that counts.  Another limit is another count: the
+   credential was replaced, say a missing token by a valid one. */
 static void take_window(struct quota *quota, const struct quota_seen *seen, int64_t now_us)
 {
     if (seen->remaining < 0 || (seen->reset_us > 0 && seen->reset_us <= now_us))
@@ -76,7 +77,7 @@ static void take_window(struct quota *quota, const struct quota_seen *seen, int6
     bool same = seen->reset_us <= 0 ||
                 (quota->reset_us > 0 && seen->reset_us <= quota->reset_us + US_PER_SECOND &&
                  seen->reset_us + US_PER_SECOND >= quota->reset_us);
-    bool keep = same && quota->remaining >= 0;
+    bool keep = same && quota->remaining >= 0 && (seen->limit <= 0 || seen->limit == quota->limit);
     quota->remaining = keep ? least(quota->remaining, seen->remaining) : seen->remaining;
     if (seen->reset_us > 0)
         quota->reset_us = seen->reset_us;
@@ -101,9 +102,9 @@ void quota_tell(struct quota *quota, const struct quota_seen *seen, const struct
         quota->remaining = most(quota->remaining - told->used, 0);
     if (seen == NULL)
         return;
+    take_window(quota, seen, now_us);
     if (seen->limit > 0)
         quota->limit = seen->limit;
-    take_window(quota, seen, now_us);
     if (seen->secondary)
         strike(quota, seen, now_us);
     else if (seen->retry_us > 0)
