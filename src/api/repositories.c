@@ -109,6 +109,12 @@ static void look_at_origin(struct repo_access *access, struct arena *arena,
     report->rc = origin_access(git, access->config->url, &report->err);
     if (report->rc == RC_OK)
         report->rc = origin_open(&origin, access->config->url, &report->err);
+    if (report->rc == RC_UNREACHABLE)
+        (void)err_set(
+            &report->err, report->rc, "NOT_FOUND",
+            "There is no directory %.200s on the server's machine: correct url, or put the "
+            "repository there.",
+            access->config->url);
     if (report->rc == RC_OK)
         report->rc = origin_ref(&origin, ref, &report->commit, &report->err);
     if (report->rc == RC_OK)

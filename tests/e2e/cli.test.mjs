@@ -227,6 +227,15 @@ describe('the command line', { concurrency: 6 }, () => {
         assert.ok(some.length > 0 && some.every((task) => task.status === 'failed'));
     });
 
+    it('says of a repository that is added whether its address leads anywhere', async () => {
+        const file = join(server.dir, 'away.json');
+        writeFileSync(file, JSON.stringify({ url: join(server.dir, 'away.git'),
+            agent: { command: ['/bin/true'] } }));
+        assert.match(await ok('repo', 'add', 'acme/cli-away', '--config', file),
+            /^Mind +There is no directory \S+away\.git on the server's machine: correct url, /m);
+        await ok('repo', 'remove', 'acme/cli-away');
+    });
+
     it('registers, launches and kills an agent, and says what comes next', async () => {
         const added = await ok('agent', 'add', 'cli-bob', '--persona', 'reviewer');
         assert.match(added, /^State +registered$/m);
@@ -453,6 +462,15 @@ describe('drover serve', { concurrency: 3 }, () => {
             ['serve', '--listen', '0.0.0.0:0', '--data', join(dir, 'data')], {}).ended;
         assert.ok([USAGE, REFUSED, FAILED].includes(code), `exit ${code}`);
         assert.match(out + err, /loopback|allowRemote|allow-remote|0\.0\.0\.0/);
+    });
+
+    it('says what to do about a data directory that cannot be', async () => {
+        const dir = makeDirectory();
+        writeFileSync(join(dir, 'file'), '');
+        const { code, err } = await launch(
+            ['serve', '--listen', '127.0.0.1:0', '--data', join(dir, 'file', 'data')], {}).ended;
+        assert.notEqual(code, DONE);
+        assert.match(err, /data directory cannot be used, --data DIR takes another: .*file/);
     });
 
     it('refuses a configuration with unknown fields by name', async () => {
