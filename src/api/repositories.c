@@ -146,7 +146,7 @@ static void explain_remote(const struct repo_access *access, struct origin_repor
                       access->config->url);
 }
 
-/* A repository elsewhere: whether the server has its credential, reaches it, and finds the branch. */
+/* A repository elsewhere: does the server have its credential, reach it, and find the branch? */
 static void look_at_remote(struct repo_access *access, struct arena *arena,
                            struct origin_report *report)
 {

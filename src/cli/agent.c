@@ -98,8 +98,8 @@ static void print_agent(struct cli *cli, const struct js *agent)
     show_time(cli, "Created", agent, "createdAt");
 }
 
-/* Of one that runs elsewhere: a token for the queues of its work, and that work.  Of one that drover
-   has just been told to start: how it goes. */
+/* Of one that runs elsewhere: a token for the queues of its work, and that work.  Of one that
+   drover has just been told to start: how it goes. */
 static void print_next(struct cli *cli, const struct js *agent)
 {
     const char *name = shell_quote(js_get_str(agent, "name", "NAME"), &cli->arena);

@@ -264,8 +264,8 @@ describe('a tool', { concurrency: 4 }, () => {
             const beat = await agent.call('heartbeat', mine);
             assert.deepEqual([beat.ok, beat.cancel], [true, false]);
             const { tools } = await agent.ask('tools/list');
-            const told = tools.find(({ name }) => name === 'heartbeat').inputSchema.properties.events;
-            const example = JSON.parse(told.description.match(/\{"type".*\}\}/)[0]);
+            const beats = tools.find(({ name }) => name === 'heartbeat').inputSchema.properties;
+            const example = JSON.parse(beats.events.description.match(/\{"type".*\}\}/)[0]);
             assert.equal((await agent.call('heartbeat', { ...mine, events: [example] })).ok, true);
             assert.equal((await agent.call('heartbeat', { ...mine, events: [] })).ok, true);
             assert.match(await agent.fails('heartbeat', { ...mine, events: [{ text: 'x' }] }),
