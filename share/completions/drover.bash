@@ -98,7 +98,7 @@ cancelled" ;;
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --capacity | --heartbeat | --prompt | --account | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
-        --stop-* | --task-budget | \
+        --stop-* | --task-budget | --event | \
         --dependency | --option | --default | --cron | --payload | --header | --id | --override) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
@@ -110,13 +110,14 @@ cancelled" ;;
 # What may stand where a word is expected.
 _drover_word() {
     case $1 in
-    'repo show' | 'repo set' | 'repo remove' | 'repo quarantine' | 'repo release')
+    'repo show' | 'repo set' | 'repo remove' | 'repo quarantine' | 'repo release' | webhooks | \
+        train)
         _drover_reply "$2" -W "$(_drover_repositories)" ;;
     'queue show' | 'queue set' | 'queue pause' | 'queue resume' | enqueue | consume)
         _drover_reply "$2" -W "$(_drover_queues)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
-    task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | \
+    task | compare | cancel | retry | run | timeline | watch | artifacts | snapshots | approval | approve | \
         reject | say | messages | pause | resume | question | answer | 'batch show' | \
         'batch pause' | 'batch resume' | 'batch cancel')
         _drover_reply "$2" -W latest ;;
@@ -144,6 +145,8 @@ _drover() {
     if [ -n "$seconds" ]; then
         if [ "$COMP_CWORD" -eq 2 ] && [[ $current != -* ]]; then
             _drover_reply "$current" -W "$seconds"
+            # A family may be a command itself: its own words, where no command begins like that.
+            [ ${#COMPREPLY[@]} -gt 0 ] || _drover_word "$first" "$current"
             return
         fi
         # A family may be a command itself, whose words are not commands.

@@ -6,6 +6,7 @@
 #include "api/repo_access.h"
 #include "api/routes.h"
 #include "api/shapes.h"
+#include "base/clock.h"
 #include "base/js_peek.h"
 #include "base/yaml.h"
 #include "control/run/quarantine.h"
@@ -13,6 +14,7 @@
 #include "core/config/repo_document.h"
 #include "forge/git/checked_out.h"
 #include "forge/git/origin_access.h"
+#include "forge/git/remote.h"
 #include "store/syncs.h"
 #include "store/workspaces.h"
 #include <string.h>
@@ -86,6 +88,8 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
     return rc;
 }
 
+enum { REMOTE_SECONDS_MAX = 15 };
+
 /* What the repository's address leads to, as the server sees it. */
 struct origin_report {
     enum rc rc;
@@ -105,6 +109,12 @@ static void look_at_origin(struct repo_access *access, struct arena *arena,
     report->rc = origin_access(git, access->config->url, &report->err);
     if (report->rc == RC_OK)
         report->rc = origin_open(&origin, access->config->url, &report->err);
+    if (report->rc == RC_UNREACHABLE)
+        (void)err_set(
+            &report->err, report->rc, "NOT_FOUND",
+            "There is no directory %.200s on the server's machine: correct url, or put the "
+            "repository there.",
+            access->config->url);
     if (report->rc == RC_OK)
         report->rc = origin_ref(&origin, ref, &report->commit, &report->err);
     if (report->rc == RC_OK)
@@ -113,6 +123,56 @@ static void look_at_origin(struct repo_access *access, struct arena *arena,
     if (report->rc == RC_OK && report->commit == NULL)
         report->rc = err_set(&report->err, RC_NOT_FOUND, "BRANCH_NOT_FOUND",
                              "The repository has no branch %.200s.", branch);
+}
+
+/* The words of the remote are for people who may not have the credential. */
+static void explain_remote(const struct repo_access *access, struct origin_report *report)
+{
+    const char *name = access->server_forge.credential;
+    const char *credential = access->forge.git.credential;
+    bool named = token_source_named(access->config);
+    struct err *err = &report->err;
+    if (report->rc == RC_UNAUTHORIZED && named)
+        (void)err_set(err, report->rc, "GIT_UNAUTHORIZED",
+                      "The repository does not accept the credential of %.100s: it needs one that "
+                      "may read and push.",
+                      name != NULL ? name : "credentials");
+    else if (report->rc == RC_UNAUTHORIZED)
+        (void)err_set(err, report->rc, "GIT_UNAUTHORIZED",
+                      "The repository wants a credential: name a variable of the server's "
+                      "environment in credentials.forge.");
+    else if (credential != NULL && strstr(err->text, credential) != NULL)
+        (void)err_set(err, report->rc, "GIT_FAILED", "The server cannot read %.200s.",
+                      access->config->url);
+}
+
+/* A repository elsewhere: does the server have its credential, reach it, and find the branch? */
+static void look_at_remote(struct repo_access *access, struct arena *arena,
+                           struct origin_report *report)
+{
+    const struct repo_config *config = access->config;
+    const char *names[] = {arena_printf(arena, "refs/heads/%s", config->default_branch)};
+    char hashes[1][GIT_HASH_BYTES] = {""};
+    struct git git = access->forge.git;
+    git.deadline_us = clock_mono_us() + REMOTE_SECONDS_MAX * US_PER_SECOND;
+    CLEANUP(remote_drop) struct remote remote = {.git = &git, .url = config->url, .arena = arena};
+    if (git.credential == NULL && config->forge_credential != NULL) {
+        report->rc = err_set(&report->err, RC_NOT_FOUND, "CREDENTIAL_MISSING",
+                             "The server's environment has no %.100s, which credentials.forge "
+                             "names: set it where the server is started.",
+                             config->forge_credential);
+        return;
+    }
+    report->rc = remote_make(&remote, &report->err);
+    if (report->rc == RC_OK)
+        report->rc = remote_refs(&remote, names, COUNT_OF(names), hashes, &report->err);
+    if (report->rc != RC_OK)
+        explain_remote(access, report);
+    else if (hashes[0][0] != '\0')
+        report->commit = arena_strdup(arena, hashes[0]);
+    else
+        report->rc = err_set(&report->err, RC_NOT_FOUND, "BRANCH_NOT_FOUND",
+                             "The repository has no branch %.200s.", config->default_branch);
 }
 
 enum rc api_repository_origin(struct call *call, struct db *db, struct err *err)
@@ -126,7 +186,10 @@ enum rc api_repository_origin(struct call *call, struct db *db, struct err *err)
         rc = repo_access_open(call, db, call->vars[0], &access, err);
     if (rc != RC_OK)
         return rc;
-    look_at_origin(&access, &call->http.arena, report);
+    if (text_same(access.config->forge, "local"))
+        look_at_origin(&access, &call->http.arena, report);
+    else
+        look_at_remote(&access, &call->http.arena, report);
     struct jw jw = call_answer(call, 200);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "repository", access.repository.name);

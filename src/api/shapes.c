@@ -104,7 +104,7 @@ static void run_forecast(struct jw *jw, const struct run_row *run)
         forecast_write_error(jw, "forecastError", run->forecast, &actual);
 }
 
-/* Its sub-tasks, and what it has used together with them. */
+/* Its pull request, its sub-tasks, and what it has used together with them. */
 static void task_alone(struct jw *jw, const struct task_extras *extras)
 {
     const struct budget_node *node = extras->tree;
@@ -113,6 +113,11 @@ static void task_alone(struct jw *jw, const struct task_extras *extras)
     if (extras->run_count > 0)
         run_forecast(jw, &extras->runs[extras->run_count - 1]);
     jw_kint(jw, "children", extras->child_count);
+    jw_key(jw, "pullRequest");
+    if (extras->pull_request != NULL)
+        shape_pull_request(jw, extras->pull_request);
+    else
+        jw_null(jw);
     if (node == NULL)
         return;
     jw_key(jw, "spent");

@@ -23,7 +23,8 @@ struct task_extras {
     int64_t queue_position; /* From 1, in the workspace; 0: not queued, or not looked up. */
     bool alone;             /* Not in a listing: the following were looked up. */
     int64_t child_count;
-    const struct budget_node *tree; /* Its latest run in its budget tree, or NULL */
+    const struct budget_node *tree;              /* Its latest run in its budget tree, or NULL */
+    const struct pull_request_row *pull_request; /* Of its latest run, or NULL */
 };
 void shape_task(struct jw *jw, const struct task_row *task, const struct task_extras *extras);
 

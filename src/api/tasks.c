@@ -143,6 +143,18 @@ static enum rc read_tree(struct call *call, struct db *db, const struct task_row
     return rc;
 }
 
+/* That of its latest run. */
+static enum rc read_pull_request(struct call *call, struct db *db, struct task_extras *extras,
+                                 struct err *err)
+{
+    const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
+    if (latest == NULL || id_is_none(&latest->pull_request_id))
+        return RC_OK;
+    struct pull_request_row *row = arena_array(&call->http.arena, 1, sizeof *row);
+    extras->pull_request = row;
+    return pull_requests_get(db, &latest->pull_request_id, &call->http.arena, row, err);
+}
+
 static enum rc read_runs(struct call *call, struct db *db, const struct task_row *task,
                          struct task_extras *ret_extras, struct err *err)
 {
@@ -185,6 +197,8 @@ enum rc api_task_get(struct call *call, struct db *db, struct err *err)
         rc = find_position(db, &extras, err);
     if (rc == RC_OK)
         rc = read_tree(call, db, &task, &extras, err);
+    if (rc == RC_OK)
+        rc = read_pull_request(call, db, &extras, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 200);

@@ -93,22 +93,53 @@ static void print_agent(struct cli *cli, const struct js *agent)
         show_member(cli, "Restarts", agent, "restarts");
     }
     show_member(cli, "Last error", agent, "lastError");
-    show_member(cli, "Killed by", agent, "killPolicy");
+    show_member(cli, "Kill policy", agent, "killPolicy");
     show_member(cli, "Reason", agent, "killReason");
     show_time(cli, "Created", agent, "createdAt");
 }
 
-static int call_and_print(struct cli *cli, const struct http_call *call)
+/* Of one that runs elsewhere: a token for the queues of its work, and that work.  Of one that
+   drover has just been told to start: how it goes. */
+static void print_next(struct cli *cli, const struct js *agent)
+{
+    const char *name = shell_quote(js_get_str(agent, "name", "NAME"), &cli->arena);
+    const char *queue = shell_quote(js_get_str(agent, "queue", "agents"), &cli->arena);
+    const char *persona = js_get_str(agent, "persona", NULL);
+    const char *state = js_get_str(agent, "state", "");
+    if (text_same(state, "starting"))
+        show_next(cli, "Watch it", "drover agents --watch");
+    if (!text_same(state, "registered"))
+        return;
+    if (persona != NULL) {
+        persona = shell_quote(persona, &cli->arena);
+        show_next(cli, "Its token",
+                  "drover token create --name %s --role worker --queues %s,%s.%s,%s.agent.%s "
+                  "--out %s.token",
+                  name, queue, queue, persona, queue, name, name);
+        show_next(cli, "Its work", "drover submit --persona %s \"what to do\"", persona);
+        return;
+    }
+    show_next(cli, "Its token",
+              "drover token create --name %s --role worker --queues %s,%s.agent.%s --out %s.token",
+              name, queue, queue, name, name);
+    show_next(cli, "Its work", "drover submit --agent %s \"what to do\"", name);
+}
+
+/* with_next: prints what to do next. */
+static int call_and_print(struct cli *cli, const struct http_call *call, bool with_next)
 {
     struct err err = {0};
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     enum rc rc = cli_call(cli, call, &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
-    if (cli->json)
+    if (cli->json) {
         cli_print_json(&answer);
-    else
-        print_agent(cli, answer.tree);
+        return CLI_DONE;
+    }
+    print_agent(cli, answer.tree);
+    if (with_next)
+        print_next(cli, answer.tree);
     return CLI_DONE;
 }
 
@@ -119,7 +150,8 @@ static const char *agent_path(struct cli *cli, const char *suffix)
 
 static int run_show(struct cli *cli)
 {
-    return call_and_print(cli, &(struct http_call){.method = "GET", .path = agent_path(cli, "")});
+    return call_and_print(cli, &(struct http_call){.method = "GET", .path = agent_path(cli, "")},
+                          false);
 }
 
 /* ---- add, launch ---- */
@@ -159,7 +191,8 @@ static int run_add(struct cli *cli)
     write_about(cli, &jw);
     jw_end(&jw, '}');
     return call_and_print(
-        cli, &(struct http_call){.method = "POST", .path = "/v1/agents", .body = buf_str(&body)});
+        cli, &(struct http_call){.method = "POST", .path = "/v1/agents", .body = buf_str(&body)},
+        true);
 }
 
 static int register_and_launch(struct cli *cli)
@@ -184,7 +217,8 @@ static int register_and_launch(struct cli *cli)
     jw_kbool(&jw, "launch", true);
     jw_end(&jw, '}');
     return call_and_print(
-        cli, &(struct http_call){.method = "POST", .path = "/v1/agents", .body = buf_str(&body)});
+        cli, &(struct http_call){.method = "POST", .path = "/v1/agents", .body = buf_str(&body)},
+        true);
 }
 
 /* One that is registered is named alone. */
@@ -192,9 +226,15 @@ static int run_launch(struct cli *cli)
 {
     if (args_word(&cli->args, 1) != NULL || args_has(&cli->args, "profile"))
         return register_and_launch(cli);
-    return call_and_print(cli, &(struct http_call){.method = "POST",
-                                                   .path = agent_path(cli, "/launch"),
-                                                   .body = STR("{}")});
+    int status = call_and_print(cli,
+                                &(struct http_call){.method = "POST",
+                                                    .path = agent_path(cli, "/launch"),
+                                                    .body = STR("{}")},
+                                true);
+    if (status == CLI_NOT_FOUND)
+        (void)fprintf(stderr, "Register and start it: drover agent launch %s -- COMMAND\n",
+                      shell_quote(args_word(&cli->args, 0), &cli->arena));
+    return status;
 }
 
 /* ---- kill, remove ---- */
@@ -208,9 +248,11 @@ static int run_kill(struct cli *cli)
     jw_optstr(&jw, "policy", args_text(&cli->args, "policy", NULL));
     jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
     jw_end(&jw, '}');
-    return call_and_print(cli, &(struct http_call){.method = "POST",
-                                                   .path = agent_path(cli, "/kill"),
-                                                   .body = buf_str(&body)});
+    return call_and_print(cli,
+                          &(struct http_call){.method = "POST",
+                                              .path = agent_path(cli, "/kill"),
+                                              .body = buf_str(&body)},
+                          false);
 }
 
 static int run_remove(struct cli *cli)
@@ -266,7 +308,7 @@ static const struct arg_option kill_options[] = {
 };
 
 const struct cli_command cli_agent_commands[] = {
-    {"agents", "list the agents that claim work, what they do, and when they were last heard of",
+    {"agents", "list the agents that claim work, and when they were last heard of",
      "[--persona NAME] [--state STATE] [--limit N] [--watch] [--json]", list_options,
      "drover agents --persona reviewer", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_agents},

@@ -20,6 +20,7 @@
 #include "core/config/batch_document.h"
 #include "net/url.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -397,7 +398,8 @@ static const char *note_of(struct cli *cli, const struct js *member)
     return arena_printf(&cli->arena, "%.*s%s", (int)(cut ? NOTE_MAX : len), text, cut ? "..." : "");
 }
 
-static void add_member(struct cli *cli, struct table *table, const struct js *member)
+/* id_len: so much of the task's id is shown on a terminal. */
+static void add_member(struct cli *cli, struct table *table, const struct js *member, size_t id_len)
 {
     const char *status = js_get_str(member, "status", "?");
     const struct js *pr = js_get(member, "pullRequest");
@@ -414,8 +416,86 @@ static void add_member(struct cli *cli, struct table *table, const struct js *me
                    : "",
                TONE_PLAIN);
     table_cell(table, cost > 0 ? arena_printf(&cli->arena, "%.2f", cost) : "", TONE_PLAIN);
-    table_cell(table, js_get_str(member, "taskId", ""), TONE_DIM);
+    bool has_task = js_get_str(member, "taskId", NULL) != NULL;
+    table_cell(table, has_task ? cli_id_shown(cli, member, "taskId", id_len) : "", TONE_DIM);
     table_cell(table, note_of(cli, member), TONE_PLAIN);
+}
+
+/* Those of all pages that were read. */
+static const struct js *const *members_of(struct cli *cli, const struct view *view,
+                                          size_t *ret_count)
+{
+    size_t total = 0, count = 0;
+    for (size_t i = 0; i < view->page_count; i++)
+        total += js_count(js_get(view->pages[i].tree, "members"));
+    const struct js **members = arena_array(&cli->arena, total, sizeof(const struct js *));
+    for (size_t i = 0; i < view->page_count; i++) {
+        const struct js *page = js_get(view->pages[i].tree, "members");
+        for (size_t j = 0; j < js_count(page); j++)
+            members[count++] = js_at(page, j);
+    }
+    *ret_count = count;
+    return members;
+}
+
+static int compare_tasks(const void *a, const void *b)
+{
+    const struct js *const *one = a, *const *other = b;
+    return strcmp(js_get_str(*one, "taskId", ""), js_get_str(*other, "taskId", ""));
+}
+
+/* How much of the ids tells the tasks apart; members without one do not count. */
+static size_t tasks_short_len(struct cli *cli, const struct js *const *members, size_t count)
+{
+    const struct js **tasks = arena_array(&cli->arena, count, sizeof(const struct js *));
+    size_t task_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (js_get_str(members[i], "taskId", NULL) != NULL)
+            tasks[task_count++] = members[i];
+    }
+    qsort(tasks, task_count, sizeof(const struct js *), compare_tasks);
+    return id_short_len(tasks, task_count, "taskId");
+}
+
+/* The first task that failed, among the members that were read; NULL: there is none. */
+static const char *first_failed(const struct view *view)
+{
+    for (size_t i = 0; i < view->page_count; i++) {
+        const struct js *members = js_get(view->pages[i].tree, "members");
+        for (size_t j = 0; j < js_count(members); j++) {
+            const struct js *member = js_at(members, j);
+            const char *task = js_get_str(member, "taskId", NULL);
+            if (task != NULL && text_same(js_get_str(member, "phase", ""), "failed"))
+                return task;
+        }
+    }
+    return NULL;
+}
+
+/* What to do about the members of a batch that has ended and that have not completed. */
+static void print_left(struct cli *cli, const struct view *view)
+{
+    const struct js *batch = view->pages[0].tree;
+    const struct js *counts = js_get(batch, "counts");
+    int64_t failed = js_get_int(counts, "failed", 0);
+    int64_t never = js_get_int(counts, "skipped", 0) + js_get_int(counts, "cancelled", 0);
+    const char *task = first_failed(view);
+    enum batch_status status;
+    if (!batch_status_parse(js_get_str(batch, "status", ""), &status) || !batch_has_ended(status))
+        return;
+    if (failed + never > 0)
+        (void)printf("\n");
+    if (failed > 1)
+        show_next(cli, "Failed ones", "drover batch show %s --phase failed",
+                  js_get_str(batch, "id", ""));
+    if (task != NULL)
+        show_next(cli, "Once more", "drover retry %s --watch", task);
+    if (never > 0)
+        show_line(cli, "Left over",
+                  arena_printf(&cli->arena,
+                               "%lld skipped or cancelled; submit what is left in a new batch",
+                               (long long)never),
+                  TONE_PLAIN);
 }
 
 static void print_view(struct cli *cli, const struct view *view)
@@ -438,12 +518,13 @@ static void print_view(struct cli *cli, const struct view *view)
     show_time(cli, "Ended", batch, "endedAt");
     (void)printf("\n");
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
-    for (size_t i = 0; i < view->page_count; i++) {
-        const struct js *members = js_get(view->pages[i].tree, "members");
-        for (size_t j = 0; j < js_count(members); j++)
-            add_member(cli, &table, js_at(members, j));
-    }
+    size_t count = 0;
+    const struct js *const *members = members_of(cli, view, &count);
+    size_t id_len = tasks_short_len(cli, members, count);
+    for (size_t i = 0; i < count; i++)
+        add_member(cli, &table, members[i], id_len);
     table_print(&table, stdout);
+    print_left(cli, view);
 }
 
 /* One document of all pages. */

@@ -179,7 +179,7 @@ static void print_commands(const char *family)
             (void)printf("%s%s:\n", i > 0 ? "\n" : "", families[i].title);
         for (const struct cli_command *each = families[i].commands; each->name != NULL; each++) {
             if (family == NULL || text_starts(each->name, prefix))
-                (void)printf("  %-14s %s\n", each->name, each->summary);
+                (void)printf("  %-20s %s\n", each->name, each->summary);
         }
     }
 }

@@ -403,7 +403,7 @@ static const struct arg_option init_options[] = {
 };
 
 const struct cli_command cli_init_commands[] = {
-    {"init", "set up the git checkout here: find its checks and agents, write drover.yaml, add it",
+    {"init", "set up the checkout here: find its checks and agents, write drover.yaml, add it",
      "[--name NAME] [--branch NAME] [--agent PROFILE] [--dry-run] [--force] [--yes]", init_options,
      "drover init --dry-run", NULL, 0, 0, CLI_REMOTE, run_init},
     {0},

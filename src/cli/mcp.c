@@ -203,8 +203,7 @@ static const struct arg_option mcp_options[] = {
 };
 
 const struct cli_command cli_mcp_commands[] = {
-    {"mcp", "serve the Model Context Protocol on stdin and stdout, for an agent that starts it",
-     "[--url URL]", mcp_options, "claude mcp add drover -- drover mcp", NULL, 0, 0, CLI_REMOTE,
-     run_mcp},
+    {"mcp", "serve the Model Context Protocol on stdin and stdout, for agents", "[--url URL]",
+     mcp_options, "claude mcp add drover -- drover mcp", NULL, 0, 0, CLI_REMOTE, run_mcp},
     {0},
 };

@@ -14,6 +14,24 @@
 
 enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, FORGE_TIMEOUT_MS = 120 * 1000 };
 
+const char *cli_pr_status(const struct js *pr)
+{
+    const char *status = js_get_str(pr, "status", "?");
+    bool draft = js_get_bool(pr, "draft", false) && text_same(status, "open");
+    return draft ? "draft" : status;
+}
+
+void cli_show_pr(struct cli *cli, const struct js *owner)
+{
+    const struct js *pr = js_get(owner, "pullRequest");
+    if (js_type(pr) != JS_OBJECT)
+        return;
+    show_line(cli, "Pull request",
+              arena_printf(&cli->arena, "#%lld %s %s", (long long)js_get_int(pr, "number", 0),
+                           cli_pr_status(pr), js_get_str(pr, "url", "")),
+              TONE_PLAIN);
+}
+
 static void prs_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
@@ -25,12 +43,10 @@ static void prs_table(struct cli *cli, const struct cli_listing *listing)
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
     for (size_t i = 0; i < listing->count; i++) {
         const struct js *item = listing->items[i];
-        const char *status = js_get_str(item, "status", "?");
-        bool draft = js_get_bool(item, "draft", false) && text_same(status, "open");
         table_cell(&table,
                    arena_printf(&cli->arena, "#%lld", (long long)js_get_int(item, "number", 0)),
                    TONE_BOLD);
-        table_cell(&table, draft ? "draft" : status, term_status_tone(status));
+        table_cell(&table, cli_pr_status(item), term_status_tone(js_get_str(item, "status", "?")));
         table_cell(&table, js_get_str(item, "shepherdState", "-"), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "repository", ""), TONE_PLAIN);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "createdAt", NULL), &cli->arena),
@@ -107,7 +123,7 @@ static void print_pr(struct cli *cli, const struct id *id, const struct js *pr)
                            js_get_str(pr, "title", "")),
               TONE_BOLD);
     show_line(cli, "Id", id->text, TONE_PLAIN);
-    show_status(cli, pr);
+    show_line(cli, "Status", cli_pr_status(pr), term_status_tone(js_get_str(pr, "status", "?")));
     show_member(cli, "Repository", pr, "repository");
     show_member(cli, "Branch", pr, "branch");
     show_member(cli, "Into", pr, "targetBranch");

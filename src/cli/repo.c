@@ -81,12 +81,14 @@ int cli_repo_put(struct cli *cli, const char *name, const struct cli_source *sou
 void cli_repo_look(struct cli *cli, const char *name)
 {
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    struct err err = {0};
     const struct http_call call = {.method = "GET",
                                    .path = cli_path(cli, "/v1/repositories/", name, "/origin"),
                                    .timeout_ms = LOOK_MS};
-    if (cli_call(cli, &call, &answer, NULL) != RC_OK)
-        return; /* It is added; the first task will say the same. */
-    if (!js_get_bool(answer.tree, "ok", true))
+    /* It is added; the first task will say the same. */
+    if (cli_call(cli, &call, &answer, &err) != RC_OK)
+        show_line(cli, "Mind", err.text, TONE_YELLOW);
+    else if (!js_get_bool(answer.tree, "ok", true))
         show_line(cli, "Mind", js_get_str(answer.tree, "detail", "The origin cannot be used."),
                   TONE_YELLOW);
 }
@@ -162,10 +164,12 @@ static int run_set(struct cli *cli)
     if (url == NULL)
         url = js_str(js_path(known.tree, "config.url"), NULL);
     status = cli_repo_put(cli, name, &source, url != NULL ? absolute_url(cli, url) : NULL);
-    if (status == CLI_DONE && !cli->json)
+    if (status == CLI_DONE && !cli->json) {
         (void)printf("Repository %s has its new configuration; runs that are under way keep the "
                      "old one.\n",
                      name);
+        cli_repo_look(cli, name);
+    }
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/ids.h"
+#include "cli/pr.h"
 #include "cli/show.h"
 #include "cli/table.h"
 #include "net/url.h"
@@ -111,12 +112,7 @@ static void run_details(struct cli *cli, const struct id *id, const struct js *r
     show_time(cli, "Started", run, "startedAt");
     show_time(cli, "Ended", run, "endedAt");
     show_line(cli, "Took", lasted(cli, run), TONE_PLAIN);
-    const struct js *pr = js_get(run, "pullRequest");
-    if (js_type(pr) == JS_OBJECT)
-        show_line(cli, "Pull request",
-                  arena_printf(&cli->arena, "#%lld %s %s", (long long)js_get_int(pr, "number", 0),
-                               js_get_str(pr, "status", ""), js_get_str(pr, "url", "")),
-                  TONE_PLAIN);
+    cli_show_pr(cli, run);
     show_next(cli, "Its story", "drover timeline %s", id->text);
     show_next(cli, "Its files", "drover artifacts %s", id->text);
 }

@@ -13,6 +13,7 @@
 #include "cli/here.h"
 #include "cli/ids.h"
 #include "cli/input.h"
+#include "cli/pr.h"
 #include "cli/show.h"
 #include "cli/table.h"
 #include "cli/watch.h"
@@ -475,6 +476,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
                   arena_printf(&cli->arena, "%s  %s", js_get_str(run, "id", "?"), status),
                   term_status_tone(status));
     }
+    cli_show_pr(cli, task);
     struct id latest = cli_latest_run(task);
     if (!id_is_none(&latest))
         show_next(cli, "Its story", "drover timeline %s", latest.text);

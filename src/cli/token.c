@@ -101,6 +101,12 @@ static enum rc create(struct cli *cli, const struct http_call *call, const char 
     rc = cli_call(cli, call, &answer, err);
     if (rc == RC_OK)
         rc = keep_answer(cli, &answer, out_fd, err);
+    if (rc == RC_OK && out != NULL)
+        (void)fprintf(
+            stderr,
+            "The token is in %s, readable by its owner only. Revoke it with: drover token "
+            "revoke %s\n",
+            out, js_get_str(answer.tree, "id", ""));
     if (rc != RC_OK && out != NULL)
         (void)unlink(out);
     return rc;

@@ -135,8 +135,10 @@ static enum rc lock_data(struct server *server, struct err *err)
     if (rc == RC_OK)
         rc = file_lock(arena_printf(&server->arena, "%s/server.lock", dir), LOCK_WAIT_MS,
                        &server->lock_fd, err);
-    if (rc != RC_CONFLICT)
+    if (rc == RC_OK)
         return rc;
+    if (rc != RC_CONFLICT)
+        return err_wrap(err, rc, "the data directory cannot be used, --data DIR takes another");
     return err_set(err, rc, "DATA_IN_USE",
                    "another drover server already uses %s: stop it first, or give this one a data "
                    "directory of its own (--data)",

@@ -9,7 +9,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertCloudEvent, dataOf } from './lib/cloudevents.mjs';
-import { callDrover } from './lib/cli.mjs';
+import { callDrover, launchOnTerminal } from './lib/cli.mjs';
 import { makeDatabase, on } from './lib/database.mjs';
 import { dice } from './lib/dice.mjs';
 import { fixes, gaveUp, says, waits } from './lib/git.mjs';
@@ -337,6 +337,12 @@ describe('a batch', { concurrency: false }, () => {
         assert.equal(JSON.parse(shown.stdout).members.length, 4);
         const tasks = await callDrover(server, ['tasks', '--batch', 'latest', '--json']);
         assert.equal(JSON.parse(tasks.stdout).items.length, 3);
+        // A terminal has room for the note: ids are cut to what tells them apart.
+        const { out } = await launchOnTerminal(['batch', 'show', 'latest', '--data', server.data],
+            {}).ended;
+        const ids = out.match(/^small\/r\d\d .*$/gm).map((line) => line.match(/[\da-f]{8}-\S+/)[0]);
+        assert.equal(new Set(ids).size, 3, out);
+        assert.ok(ids.every((id) => id.length < 36), out);
     });
 
     it('needs no file', async () => {
@@ -353,7 +359,9 @@ describe('a batch', { concurrency: false }, () => {
         const cancelled = await drover('cancel', id, '--reason', 'enough');
         assert.match(cancelled.stdout, /Batch \S+ is cancell(ing|ed)\./);
         assert.equal((await untilOver(server, id)).status, 'cancelled');
-        assert.equal((await drover('show', id, '--watch')).status, 1);
+        const watched = await drover('show', id, '--watch');
+        assert.equal(watched.status, 1);
+        assert.match(watched.stdout, /^Left over +\d+ skipped or cancelled; submit .* new batch$/m);
         for (const args of [[], ['--repos', 'x'], ['a', 'b'], ['x.yaml', '--max-active', '2']])
             assert.equal((await drover(...args)).status, 2, args.join(' '));
     });

@@ -1,17 +1,20 @@
 // cli.test.mjs - every command, for people and with --json, and its exit status.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
 import { launch as launchCli } from './lib/cli.mjs';
 import { UUID, assertCloudEvent, assertHistory } from './lib/cloudevents.mjs';
 import { fixes, gaveUp, git, makeOrigin, refs, stays, waits } from './lib/git.mjs';
 import { newMark } from './lib/procs.mjs';
-import { makeDirectory, start } from './lib/server.mjs';
+import { BIN, makeDirectory, plainEnv, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
+const run = promisify(execFile);
 const nobody = '0190b6a0-0000-7000-8000-000000000000';
 const DONE = 0, FAILED = 1, USAGE = 2, NOT_FOUND = 3, REFUSED = 4, UNREACHABLE = 5;
 
@@ -74,6 +77,40 @@ describe('the command line', { concurrency: 6 }, () => {
         for (const two of pairs)
             assert.match(await ok(...two.split(' '), '--help'), new RegExp(`drover ${two}`), two);
         assert.equal(await ok('--help'), overview);
+    });
+
+    it('has an example for every command, and all of them in the manual', async () => {
+        const listed = [...(await ok('help')).matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2,}\S/gm)]
+            .map(([, command]) => command);
+        assert.ok(listed.length > 100, listed.join(', '));
+        const manual = readFileSync(new URL('../../docs/drover.1', import.meta.url), 'utf8')
+            .split('\n').filter((line) => /^\\fB[a-z]/.test(line)).map((line) =>
+                line.replace(/\\f[BIR]/g, '').replace(/\\-/g, '-'));
+        for (const command of listed) {
+            const help = await ok(...command.split(' '), '--help');
+            assert.match(help, new RegExp(`^usage: drover ${command}\\b`, 'm'));
+            assert.match(help, /^Example/m, command);
+            const [first, second] = command.split(' ');
+            const words = new RegExp(`^${first}${second ? ` (\\S+\\|)?${second}` : ''}(\\s|\\||$)`);
+            assert.ok(manual.some((line) => words.test(line)), `drover.1 lacks ${command}`);
+        }
+    });
+
+    it('completes commands, options and names in bash', async () => {
+        const file = new URL('../../share/completions/drover.bash', import.meta.url).pathname;
+        const table = [['drover pr s', 'show'], ['drover train ad', 'add'],
+            ['drover train acme/cli-b', 'acme/cli-bad'], ['drover repo show acme/cli-b',
+                'acme/cli-bad'], ['drover webhooks acme/cli-b', 'acme/cli-bad'],
+            ['drover submit --mo', '--mode'], ['drover batch --dry', '--dry-run'],
+            ['drover snapshots la', 'latest'], ['drover agent la', 'launch']];
+        const script = `. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+            _drover; printf '%s\\n' "\${COMPREPLY[@]}"`;
+        for (const [line, want] of table) {
+            const { stdout } = await run('bash', ['-c', script, 'bash', file, ...line.split(' ')],
+                { env: plainEnv({ ...reachServer(),
+                    PATH: `${dirname(BIN)}:${process.env.PATH}` }) });
+            assert.equal(stdout.trim(), want, line);
+        }
     });
 
     it('tells its version', async () => {
@@ -179,11 +216,45 @@ describe('the command line', { concurrency: 6 }, () => {
             assert.match(await ok(one, id), /completed/);
             assert.equal((await json(one, id)).id, id);
         }
+        for (const args of [['task', finished.taskId], ['run', finished.runId]])
+            assert.match(await ok(...args), /^Pull request +#1 draft \S+refs\/pull\/1\/head$/m);
+        assert.match(await ok('pr', 'show', '1', '--repo', repo.name),
+            /^Status +draft$/m);
         const out = await ok('task', failed.taskId);
         assert.match(out, /failed/);
         assert.match(out, /agent_error/);
         const some = items(await json('tasks', '--status', 'failed'));
         assert.ok(some.length > 0 && some.every((task) => task.status === 'failed'));
+    });
+
+    it('says of a repository that is added whether its address leads anywhere', async () => {
+        const file = join(server.dir, 'away.json');
+        writeFileSync(file, JSON.stringify({ url: join(server.dir, 'away.git'),
+            agent: { command: ['/bin/true'] } }));
+        assert.match(await ok('repo', 'add', 'acme/cli-away', '--config', file),
+            /^Mind +There is no directory \S+away\.git on the server's machine: correct url, /m);
+        await ok('repo', 'remove', 'acme/cli-away');
+    });
+
+    it('registers, launches and kills an agent, and says what comes next', async () => {
+        const added = await ok('agent', 'add', 'cli-bob', '--persona', 'reviewer');
+        assert.match(added, /^State +registered$/m);
+        const [, token] = added.match(/^Its token +drover (token create .*)$/m);
+        const { code, err } = await launch(token.split(' ').map((word) =>
+            (word === 'cli-bob.token' ? join(server.dir, word) : word))).ended;
+        assert.equal(code, DONE, err);
+        assert.match(added, /^Its work +drover submit --persona reviewer "what to do"$/m);
+        const none = await refused(NOT_FOUND, 'agent', 'launch', 'cli-eve');
+        assert.match(none, /^Register and start it: drover agent launch cli-eve -- COMMAND$/m);
+        const launched = await ok('agent', 'launch', 'cli-eve', '--', '/bin/sleep', '600');
+        assert.match(launched, /^Watch it +drover agents --watch$/m);
+        const killed = await ok('agent', 'kill', 'cli-eve', '--reason', 'enough');
+        assert.match(killed, /^Kill policy +requeue\nReason +enough$/m);
+        assert.match(await ok('agents'), /cli-bob +reviewer +registered/);
+        await ok('agent', 'remove', 'cli-bob');
+        const why = await refused(REFUSED, 'submit', '--repo', repo.name, '--persona', 'reviewer',
+            'x');
+        assert.match(why, /agent\.compute to pull in its configuration \(drover repo set\)/);
     });
 
     it('tells the timeline in groups', async () => {
@@ -391,6 +462,15 @@ describe('drover serve', { concurrency: 3 }, () => {
             ['serve', '--listen', '0.0.0.0:0', '--data', join(dir, 'data')], {}).ended;
         assert.ok([USAGE, REFUSED, FAILED].includes(code), `exit ${code}`);
         assert.match(out + err, /loopback|allowRemote|allow-remote|0\.0\.0\.0/);
+    });
+
+    it('says what to do about a data directory that cannot be', async () => {
+        const dir = makeDirectory();
+        writeFileSync(join(dir, 'file'), '');
+        const { code, err } = await launch(
+            ['serve', '--listen', '127.0.0.1:0', '--data', join(dir, 'file', 'data')], {}).ended;
+        assert.notEqual(code, DONE);
+        assert.match(err, /data directory cannot be used, --data DIR takes another: .*file/);
     });
 
     it('refuses a configuration with unknown fields by name', async () => {

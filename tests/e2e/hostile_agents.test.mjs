@@ -243,6 +243,8 @@ it('a new token goes to a file that only its owner can read, and never over anot
         assert.equal(statSync(file).mode & 0o777, 0o600);
         const token = readFileSync(file, 'utf8').trim();
         assert.match(token, /^drv_/);
+        assert.ok(made.stderr.includes(`The token is in ${file}, readable by its owner only. ` +
+            `Revoke it with: drover token revoke ${made.stdout.trim()}`), made.stderr);
         assert.ok(!`${made.stdout}${made.stderr}`.includes(token));
         assert.equal((await server.call('GET', '/v1/version', { token })).status, 200);
         const again = await callDrover(server, words);

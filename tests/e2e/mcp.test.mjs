@@ -275,6 +275,15 @@ describe('a tool', { concurrency: 4 }, () => {
             const mine = { claimId: claim.id, epoch: claim.epoch, agent: 'bob' };
             const beat = await agent.call('heartbeat', mine);
             assert.deepEqual([beat.ok, beat.cancel], [true, false]);
+            const { tools } = await agent.ask('tools/list');
+            const beats = tools.find(({ name }) => name === 'heartbeat').inputSchema.properties;
+            const example = JSON.parse(beats.events.description.match(/\{"type".*\}\}/)[0]);
+            assert.equal((await agent.call('heartbeat', { ...mine, events: [example] })).ok, true);
+            assert.equal((await agent.call('heartbeat', { ...mine, events: [] })).ok, true);
+            assert.match(await agent.fails('heartbeat', { ...mine, events: [{ text: 'x' }] }),
+                /^INVALID_ARGUMENTS: .*\n.*type/);
+            assert.match(await agent.fails('heartbeat', { ...mine, events: [{ type: 'x',
+                data: {} }] }), /^INVALID_FIELD: .*agent\.step\.recorded/);
             await boss.call('send_message', { runId, text: 'It is 42.' });
             assert.ok((await agent.call('heartbeat', mine)).messageSeq >= 1);
             const { messages } = await agent.call('get_messages',
@@ -287,6 +296,8 @@ describe('a tool', { concurrency: 4 }, () => {
             await server.untilTask(taskId, 'completed');
             const task = await boss.call('get_task_status', { taskId });
             assert.equal(task.status, 'completed');
+            assert.deepEqual([task.pullRequest.number, task.pullRequest.status,
+                task.pullRequest.runId], [1, 'open', runId]);
             const failing = await boss.call('create_task', { repository: repo.name,
                 description: 'Again.' });
             const second = await work(agent, queue);
@@ -508,7 +519,7 @@ describe('a resource', { concurrency: 4 }, () => {
             const mcp = await open({ era, token: tokens.viewer });
             const first = await mcp.ask('resources/list');
             const uris = first.resources.map(({ uri }) => uri);
-            for (const uri of ['drover://queues', 'drover://events/types',
+            for (const uri of ['drover://queues', 'drover://events/types', 'drover://repositories',
                 `drover://runs/${runId}/timeline`])
                 assert.ok(uris.includes(uri), uris.join(' '));
             const { resourceTemplates } = await mcp.ask('resources/templates/list');
@@ -519,6 +530,8 @@ describe('a resource', { concurrency: 4 }, () => {
             assert.ok(types.some(({ type, severity }) => type === 'agent.task.submitted'
                 && severity === 'info'));
             assert.equal(JSON.parse((await read(`drover://tasks/${taskId}`)).text).id, taskId);
+            assert.ok(JSON.parse((await read('drover://repositories')).text).items
+                .some(({ name }) => name === repo.name));
             assert.ok(JSON.parse((await read('drover://queues')).text).items.length > 0);
             assert.equal(JSON.parse((await read('drover://queues/some')).text).name, 'some');
             const { items } = JSON.parse((await read(`drover://runs/${runId}/artifacts`)).text);

@@ -56,7 +56,8 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
         hub.org('acme', { members: ['bot', 'ann'] });
         repo = hub.repo('acme/billing', { files: { 'answer.txt': '41\n' } });
         REPOSITORY.id = repo.id;
-        server = await start({ env: { ...SECRETS, HUB_TOKEN: hub.token('bot') } });
+        server = await start({ env: { ...SECRETS, HUB_TOKEN: hub.token('bot'),
+            HUB_WRONG: 'ghp_guessed' } });
         await server.configure('acme/billing', document(hub, repo));
     });
     after(async () => {
@@ -66,6 +67,28 @@ describe('deliveries of a webhook', { concurrency: 1 }, () => {
 
     const receipts = (query = '') => server.list(`/v1/webhooks/deliveries?limit=200${query}`);
     const receiptOf = async (id) => (await receipts()).filter((item) => item.deliveryId === id);
+
+    it('need a repository that the server reaches: repo add and repo set say why not', async () => {
+        const other = hub.repo('acme/looked-at', { files: { 'answer.txt': '41\n' } });
+        const file = join(server.dir, 'looked-at.json');
+        const say = async (verb, more) => {
+            writeFileSync(file, JSON.stringify(document(hub, other, more)));
+            const { status, stdout, stderr } = await callDrover(server, ['repo', verb,
+                'acme/looked-at', '--config', file]);
+            assert.equal(status, 0, stderr);
+            return stdout.match(/^Mind +(.*)$/m)?.[1];
+        };
+        assert.match(await say('add', { credentials: { forge: 'HUB_NONE' } }),
+            /^The server's environment has no HUB_NONE, which credentials\.forge names: set it /);
+        assert.match(await say('set', { credentials: { forge: 'HUB_WRONG' } }),
+            /^The repository does not accept the credential of HUB_WRONG: .* may read and push/);
+        assert.equal(await say('set', { defaultBranch: 'trunk' }),
+            'The repository has no branch trunk.');
+        assert.equal(await say('set', {}), undefined);
+        const { ok, commit } = await server.get('/v1/repositories/acme%2Flooked-at/origin');
+        assert.deepEqual([ok, commit], [true, other.head('main')]);
+        await server.call('DELETE', '/v1/repositories/acme%2Flooked-at');
+    });
 
     it('are refused alike without a signature, with a wrong one, for no repository', async () => {
         const good = JSON.stringify(issue(1));

@@ -3,6 +3,7 @@
  *
  *     drover://queues                        drover://tasks/{taskId}
  *     drover://events/types                  drover://runs/{runId}/timeline
+ *     drover://repositories                  drover://runs/{runId}
  *     drover://runs/{runId}/artifacts        drover://artifacts/{sha256}, ...
  *
  * The list has those without a variable first, then the timelines of the latest runs, page by page.

@@ -258,7 +258,7 @@ static enum rc check_addressee(struct context *ctx, const struct submission *wan
     if (config->agent.compute != COMPUTE_PULL)
         return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", field,
                          "%s is for repositories whose agents claim their work: set agent.compute "
-                         "to pull there, or in the overrides of the task",
+                         "to pull in its configuration (drover repo set)",
                          field);
     return addressee_check(&to, ctx->arena, ctx->err);
 }

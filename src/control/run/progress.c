@@ -35,8 +35,11 @@ static enum rc check_progress(struct context *ctx, const struct js *events, stru
         const struct js *event = js_at(events, i);
         const char *type = report_event_type(js_get_str(event, "type", ""));
         if (type == NULL)
-            return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
-                             "events[%zu].type is not one that a worker may send", i);
+            return err_field(
+                ctx->err, RC_INVALID, "INVALID_FIELD", "events",
+                "events[%zu].type is not one that a worker may send; to say what you do: "
+                "agent.step.recorded, with text in its data",
+                i);
         if (js_type(js_get(event, "data")) != JS_OBJECT)
             return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
                              "events[%zu].data must be an object", i);

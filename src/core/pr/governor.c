@@ -68,14 +68,16 @@ void quota_renew(struct quota *quota, int64_t now_us)
     quota->granted = 0;
 }
 
-/* A window is known by its end; clocks of a forge's machines differ a little. */
+/* A window is known by its end; clocks of a forge's machines differ a little.  Another limit is
+   another count: the credential was replaced, say a missing token by a valid one. */
 static void take_window(struct quota *quota, const struct quota_seen *seen, int64_t now_us)
 {
     if (seen->remaining < 0 || (seen->reset_us > 0 && seen->reset_us <= now_us))
         return;
     bool known = quota->reset_us > 0;
     bool next = seen->reset_us > quota->reset_us + SLACK_US;
-    bool keep = (seen->reset_us <= 0 || (known && !next)) && quota->remaining >= 0;
+    bool same = seen->limit <= 0 || seen->limit == quota->limit;
+    bool keep = (seen->reset_us <= 0 || (known && !next)) && quota->remaining >= 0 && same;
     quota->remaining = keep ? least(quota->remaining, seen->remaining) : seen->remaining;
     if (known && next)
         quota->granted = 0;
@@ -109,9 +111,9 @@ void quota_tell(struct quota *quota, const struct quota_seen *seen, const struct
         quota->remaining = most(quota->remaining - told->used, 0);
     if (seen == NULL)
         return;
+    take_window(quota, seen, now_us);
     if (seen->limit > 0)
         quota->limit = seen->limit;
-    take_window(quota, seen, now_us);
     if (seen->secondary || is_late(seen, now_us))
         strike(quota, seen, now_us);
     else if (seen->retry_us > 0)

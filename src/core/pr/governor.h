@@ -21,8 +21,8 @@
  *
  * Invariants:
  *   1. granted >= 0, and 0 when a window begins.
- *   2. Within one window `remaining` never grows: answers may arrive in another order than they
- *      were made.
+ *   2. Within one window of one limit `remaining` never grows: answers may arrive in another
+ *      order than they were made.
  *   3. While the limit is not known, blocks are of QUOTA_BLIND calls: the first answers tell it,
  *      and by then not much was granted that people should have kept.
  */

@@ -235,8 +235,10 @@ const char *batch_explain(enum batch_stop stop, const struct batch_limits *limit
 {
     switch (stop) {
     case BATCH_STOP_FAILURES:
-        return arena_printf(arena, "%lld members have failed; the batch stops at %lld",
-                            (long long)counts->of[PHASE_FAILED], (long long)limits->stop_failures);
+        return arena_printf(arena, "%lld member%s failed; the batch stops at %lld",
+                            (long long)counts->of[PHASE_FAILED],
+                            counts->of[PHASE_FAILED] == 1 ? " has" : "s have",
+                            (long long)limits->stop_failures);
     case BATCH_STOP_PERCENT:
         return arena_printf(arena,
                             "%lld of %lld members that ended have failed; the batch stops at "

@@ -10,7 +10,7 @@ export function assertCloudEvent(event) {
     const where = JSON.stringify(event).slice(0, 300);
     assert.equal(event.specversion, '1.0', where);
     assert.match(event.id, UUID, where);
-    assert.match(event.type, /^agent\.[a-z_]+(\.[a-z_]+)+$/, where);
+    assert.match(event.type, /^agent\.([a-z_]+(\.[a-z_]+)+|launched|exited|killed)$/, where);
     assert.match(event.time, RFC3339, where);
     assert.ok(!Number.isNaN(Date.parse(event.time)), where);
     assert.ok(typeof event.source === 'string' && event.source !== '', where);

@@ -177,6 +177,18 @@ START_TEST(a_refusal_after_the_end_of_a_window_is_not_repeated_at_once)
 }
 END_TEST
 
+/* A repository that was set up without its token has seen the limit of strangers. */
+START_TEST(another_limit_is_another_count)
+{
+    struct quota quota = known(60, 3);
+    struct quota_seen seen = seen_of(4990, RESET);
+    quota_tell(&quota, &seen, &(struct quota_told){0}, NOW);
+    ck_assert_int_eq(quota.limit, 5000);
+    ck_assert_int_eq(quota.remaining, 4990);
+    ck_assert_int_eq(quota.reset_us, RESET);
+}
+END_TEST
+
 START_TEST(secondary_limits_wait_longer_each_time)
 {
     static const int64_t minutes[] = {1, 2, 4, 8, 16, 30, 30, 30};
@@ -235,6 +247,7 @@ Suite *governor_suite(void)
     tcase_add_test(tests, what_is_told_counts_once);
     tcase_add_test(tests, a_window_may_end_at_another_time_than_was_told);
     tcase_add_test(tests, a_refusal_after_the_end_of_a_window_is_not_repeated_at_once);
+    tcase_add_test(tests, another_limit_is_another_count);
     tcase_add_test(tests, secondary_limits_wait_longer_each_time);
     tcase_add_test(tests, a_time_that_the_forge_names_is_the_time_that_is_waited);
     tcase_add_test(tests, the_reserve_stays_however_many_ask);

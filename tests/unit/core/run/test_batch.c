@@ -226,6 +226,9 @@ START_TEST(reasons_say_what_was_counted)
     const struct batch_counts counts = {.of = {[PHASE_FAILED] = 5, [PHASE_COMPLETED] = 7}};
     ck_assert_str_eq(batch_explain(BATCH_STOP_FAILURES, &limits, &counts, 0, &arena),
                      "5 members have failed; the batch stops at 3");
+    const struct batch_counts one = {.of = {[PHASE_FAILED] = 1}};
+    ck_assert_str_eq(batch_explain(BATCH_STOP_FAILURES, &limits, &one, 0, &arena),
+                     "1 member has failed; the batch stops at 3");
     ck_assert_str_eq(batch_explain(BATCH_STOP_PERCENT, &limits, &counts, 0, &arena),
                      "5 of 12 members that ended have failed; the batch stops at 40 %");
     ck_assert_str_eq(batch_explain(BATCH_STOP_BUDGET, &limits, &counts, 2100000, &arena),
