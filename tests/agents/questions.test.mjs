@@ -73,4 +73,22 @@ describe('a question of a real agent', { concurrency: 2 }, () => {
             assert.ok(at.model.main[2].results.length > 0, 'the session of the one who asked');
             await assertDoneOnce(server, { taskId, runId, repo: at.repo });
         });
+
+    onBench('acp before a call is a permission that a person gives or rejects', async (server, t) => {
+        for (const [choice, end] of [[/^(Allow|Yes)/, 'completed'], [/^(Reject|No)/, 'failed']]) {
+            const write = AGENTS.acp.shell('echo 42 >answer.txt');
+            const at = await prepare(t, server, 'acp', [write, says('Done.')],
+                { agent: { permissions: 'ask' } });
+            const { taskId, runId } = await server.submit(at.repo.name);
+            const question = await untilAsked(server, runId);
+            assert.match(question.text, /May the agent call .*answer\.txt/s);
+            const option = question.options.find((each) => choice.test(each));
+            assert.ok(option, question.options.join(' | '));
+            const { status, stderr } = await callDrover(server, ['answer', question.id, option]);
+            assert.equal(status, 0, stderr);
+            await until('the run to end', async () =>
+                TERMINAL.includes((await server.run(runId)).status));
+            assert.equal((await server.get(`/v1/tasks/${taskId}`)).status, end);
+        }
+    });
 });
