@@ -74,7 +74,7 @@ describe('a question of a real agent', { concurrency: 2 }, () => {
             await assertDoneOnce(server, { taskId, runId, repo: at.repo });
         });
 
-    onBench('acp before a call is a permission that a person gives or rejects', async (server, t) => {
+    onBench('acp before a call is a permission, given or rejected', async (server, t) => {
         for (const [choice, end] of [[/^(Allow|Yes)/, 'completed'], [/^(Reject|No)/, 'failed']]) {
             const write = AGENTS.acp.shell('echo 42 >answer.txt');
             const at = await prepare(t, server, 'acp', [write, says('Done.')],
