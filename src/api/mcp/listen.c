@@ -141,7 +141,8 @@ static void mark_dirty(const struct listener *listener, const char *uri, const s
    is too many, is left out. */
 static void add_watch(struct listener *listener, const char *uri, const struct bus_filter *filter)
 {
-    if (listener->count == LISTEN_WATCHES_MAX || find_watch(listener, uri, &filter->task_id) != NULL)
+    if (listener->count == LISTEN_WATCHES_MAX ||
+        find_watch(listener, uri, &filter->task_id) != NULL)
         return;
     struct watch *watch = mem_alloc(sizeof *watch);
     watch->listener = listener;
