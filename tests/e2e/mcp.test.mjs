@@ -461,6 +461,11 @@ describe('a person', { concurrency: 4 }, () => {
             content: { decision: 'approve', reason: 'good' } } } };
         assert.match((await viewer.refused(-32602, 'tasks/update', yes)).message,
             /^ROLE_NOT_ALLOWED/);
+        for (const content of [{}, { decision: 'Approve' }, { decision: true }]) {
+            const { message } = await mcp.refused(-32602, 'tasks/update', { taskId,
+                inputResponses: { [key]: { action: 'accept', content } } });
+            assert.match(message, /decision must be approve or reject/);
+        }
         await mcp.ask('tasks/update', yes);
         const ended = await until('its end', async () => {
             const task = await mcp.ask('tasks/get', { taskId });

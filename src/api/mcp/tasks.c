@@ -352,7 +352,17 @@ static void then_given(struct rpc *rpc, struct http_request *inner)
 static void decide(struct rpc *rpc, const struct js *approval, const struct js *content)
 {
     const char *reason = js_get_str(content, "reason", NULL);
-    bool approves = text_same(js_get_str(content, "decision", ""), "approve");
+    const char *decision = js_get_str(content, "decision", "");
+    bool approves = strcmp(decision, "approve") == 0;
+    if (!approves && strcmp(decision, "reject") != 0) { /* A slip must not end a run. */
+        rpc_fail(rpc, MCP_INVALID_PARAMS,
+                 arena_printf(&rpc->call->http.arena,
+                              "params.inputResponses.approval-%s.content.decision must be approve "
+                              "or reject",
+                              js_get_str(approval, "id", "")),
+                 (struct str){0});
+        return;
+    }
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, DETAIL_BYTES_MAX);
     struct jw jw = jw_to(&body);
