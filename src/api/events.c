@@ -1,7 +1,9 @@
 /*
  * events.c - POST /v1/events: a client appends one CloudEvent to the log.
  *
- * The token of a run's agent appends to its own run alone, also where it names none.
+ * The token of a run's agent appends to its own run alone, also where it names none, and with a
+ * source of its own: source and id name an event, and one that it has invented would keep out that
+ * of another client.
  */
 #include "api/call.h"
 #include "api/routes.h"
@@ -16,6 +18,8 @@ static enum rc bind_to_run(const struct identity *who, struct cmd_append_event *
         return err_set(err, RC_DENIED, "NOT_YOUR_RUN",
                        "an agent's token appends events to its own run only");
     cmd->event.run_id = cmd->agent_run = who->run_id;
+    cmd->event.source = arena_printf(&cmd->base.arena, CLOUD_EVENT_RUNS "%s/%s", who->run_id.text,
+                                     cmd->event.source);
     return RC_OK;
 }
 

@@ -131,9 +131,15 @@ static void read_queues(struct fields *fields, struct cmd_lease *cmd)
     cmd->queues = queues;
 }
 
+/* The queues of an agent that was launched also hold work that is not for it: a claim knows its
+   repositories, its labels and its capacity, and is settled when it is killed. */
 static enum rc check_queues(const struct call *call, const struct cmd_lease *cmd, struct err *err)
 {
     enum rc rc = RC_OK;
+    if (auth_bound_agent(&call->who) != NULL)
+        return err_set(err, RC_DENIED, "AGENT_NOT_ALLOWED",
+                       "this token is that of agent %s, which takes its work with POST /v1/claims",
+                       auth_bound_agent(&call->who));
     for (size_t i = 0; rc == RC_OK && cmd->queues[i] != NULL; i++)
         rc = queue_allowed(auth_bound_to(&call->who), cmd->queues[i], err);
     return rc;

@@ -1,6 +1,7 @@
 #include "cli/mcp_link.h"
 #include "base/clock.h"
 #include "base/js_peek.h"
+#include "base/jw.h"
 #include "base/mem.h"
 #include "cli/client.h"
 #include "cli/mcp_line.h"
@@ -23,6 +24,7 @@ enum {
     LISTEN_AGAIN_MS_MAX = 30 * 1000,
     SESSION_BYTES = 512,
     VERSION_BYTES = 32,
+    SUBSCRIPTIONS_MAX = 32, /* A session of drover has no more. */
     FIELDS_MAX = 8
 };
 
@@ -40,6 +42,7 @@ struct ask {
     struct str id;
     const char *method, *version, *name; /* version: of _meta; NULL: the era of `initialize` */
     const char *session;                 /* That it named; "": none */
+    const char *uri;                     /* That it subscribes to, or no longer; or NULL. */
     bool own;                            /* Of this program: nothing goes out for it. */
     bool listens;                        /* GET: what the server has to say by itself. */
     bool again;                          /* The first time its session was not known. */
@@ -61,6 +64,9 @@ struct mcp_link {
     char session[SESSION_BYTES];
     struct ask *listening;             /* Or NULL. */
     int64_t listen_us, listen_wait_ms; /* When to listen again; 0: not at all */
+    bool listened;                     /* The server has had a stream for this session. */
+    char *uris[SUBSCRIPTIONS_MAX];     /* What the client has subscribed to; the first uri_count. */
+    size_t uri_count;
     bool lost; /* The server was not there, or did not know the token: look for it anew. */
 };
 
@@ -118,6 +124,12 @@ static void ask_free(struct ask *ask)
     mem_free(ask);
 }
 
+static void forget_subscriptions(struct mcp_link *link)
+{
+    while (link->uri_count > 0)
+        mem_free(link->uris[--link->uri_count]);
+}
+
 void mcp_link_free(struct mcp_link *link)
 {
     if (link == NULL)
@@ -125,6 +137,7 @@ void mcp_link_free(struct mcp_link *link)
     http_multi_free(link->multi);
     while (link->first != NULL)
         ask_free(link->first);
+    forget_subscriptions(link);
     mem_free(link->hello);
     mem_free(link);
 }
@@ -161,6 +174,26 @@ static bool is_nameless_error(const struct js *tree)
            js_type(js_get(tree, "error")) == JS_OBJECT;
 }
 
+static bool subscribes(const struct ask *ask)
+{
+    return text_same(ask->method, "resources/subscribe");
+}
+
+/* The server keeps subscriptions in memory: they are sent again when that may be lost. */
+static void note_subscription(struct ask *ask)
+{
+    struct mcp_link *link = ask->link;
+    size_t at = 0;
+    while (at < link->uri_count && strcmp(link->uris[at], ask->uri) != 0)
+        at++;
+    if (subscribes(ask) && at == link->uri_count && at < SUBSCRIPTIONS_MAX) {
+        link->uris[link->uri_count++] = mem_strdup(ask->uri);
+    } else if (!subscribes(ask) && at < link->uri_count) {
+        mem_free(link->uris[at]);
+        link->uris[at] = link->uris[--link->uri_count];
+    }
+}
+
 /* A message of the server; false: it is none, or does not belong to this request. */
 static bool pass_on(struct ask *ask, struct str json)
 {
@@ -186,6 +219,8 @@ static bool pass_on(struct ask *ask, struct str json)
         if (link->opening == ask)
             text_copy(link->version, VERSION_BYTES,
                       js_get_str(message.result, "protocolVersion", ""));
+        if (ask->uri != NULL && message.result != NULL)
+            note_subscription(ask);
         ask->answered = true;
     }
     if (!ask->own || ask->listens)
@@ -394,6 +429,8 @@ static struct ask *append(struct mcp_link *link, struct str line, const struct m
     ask->method = arena_strdup(&ask->arena, message->method);
     ask->version = arena_strdup(&ask->arena, js_get_str(message->meta, MCP_META_VERSION, NULL));
     ask->name = arena_strdup(&ask->arena, mcp_message_name(message));
+    if (subscribes(ask) || text_same(ask->method, "resources/unsubscribe"))
+        ask->uri = arena_strdup(&ask->arena, js_get_str(message->params, "uri", NULL));
     sse_parser_init(&ask->sse, take_event, ask);
     sse_parser_limit(&ask->sse, ANSWER_BYTES_MAX);
     buf_init(&ask->body, ANSWER_BYTES_MAX);
@@ -427,11 +464,8 @@ static void start_listening(struct mcp_link *link)
     start_or_fail(ask);
 }
 
-/* A server that has no such stream answers 405. */
-static void listen_later(struct mcp_link *link, const struct http_seen *seen, enum rc rc)
+static void listen_later(struct mcp_link *link)
 {
-    if (rc == RC_OK && !is_good(seen))
-        return;
     link->listen_us = clock_mono_us() + link->listen_wait_ms * US_PER_MS;
     link->listen_wait_ms *= 2;
     if (link->listen_wait_ms > LISTEN_AGAIN_MS_MAX)
@@ -453,6 +487,25 @@ static void send_own(struct mcp_link *link, const char *line)
     start_or_fail(ask);
 }
 
+static void subscribe_again(struct mcp_link *link)
+{
+    for (size_t i = 0; i < link->uri_count; i++) {
+        CLEANUP(buf_release) struct buf line;
+        buf_init(&line, 16 * strlen(link->uris[i]) + 256);
+        struct jw jw = jw_to(&line);
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "jsonrpc", "2.0");
+        jw_kstr(&jw, "id", "drover-subscribes-again");
+        jw_kstr(&jw, "method", "resources/subscribe");
+        jw_key(&jw, "params");
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "uri", link->uris[i]);
+        jw_end(&jw, '}');
+        jw_end(&jw, '}');
+        send_own(link, buf_text(&line));
+    }
+}
+
 /* The answer to `initialize` is there, or there is none. */
 static void settle_opening(struct ask *ask, const struct http_seen *seen)
 {
@@ -460,14 +513,24 @@ static void settle_opening(struct ask *ask, const struct http_seen *seen)
     bool own = ask->own;
     struct str id = http_head_field(seen->head, "Mcp-Session-Id");
     size_t len = id.len < sizeof link->session ? id.len : 0;
+    link->opening = NULL;
+    if (own && len == 0) { /* The old one stays: the next that is told of its loss tries again. */
+        link->listened = true;
+        listen_later(link);
+        return;
+    }
     if (len > 0)
         memcpy(link->session, id.at, len);
     link->session[len] = '\0';
-    link->opening = NULL;
+    link->listened = false;
+    if (!own)
+        forget_subscriptions(link);
     if (len == 0)
         return;
-    if (own)
+    if (own) {
         send_own(link, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+        subscribe_again(link);
+    }
     link->listen_wait_ms = LISTEN_AGAIN_MS;
     start_listening(link);
 }
@@ -479,17 +542,42 @@ static bool lost_session(const struct ask *ask, const struct http_seen *seen)
            ask->link->hello != NULL;
 }
 
-/* Opens another session in the client's place, and sends the message again. */
-static void reopen(struct ask *ask)
+/* Opens another session in the client's place, unless that was done meanwhile. */
+static void replace_session(const struct ask *ask)
 {
     struct mcp_link *link = ask->link;
+    if (link->opening == NULL && text_same(ask->session, link->session))
+        send_own(link, link->hello);
+}
+
+/* The message is sent again, in another session. */
+static void reopen(struct ask *ask)
+{
     ask->http = NULL;
     ask->again = true;
     buf_clear(&ask->body);
-    link->waiting++;
-    if (link->opening == NULL && text_same(ask->session, link->session)) {
-        link->session[0] = '\0';
-        send_own(link, link->hello);
+    ask->link->waiting++;
+    replace_session(ask);
+}
+
+/* 405: the server has no such stream.  404: it has no such session, and if it had one before, it
+   gets another.  Else it will have one: the stream has ended, or the server is busy, or has not
+   noticed yet that the connection before this one is gone. */
+static void settle_listening(const struct ask *ask, const struct http_seen *seen, enum rc rc)
+{
+    static const int passing[] = {401, 409, 429, 500, 502, 503, 504};
+    struct mcp_link *link = ask->link;
+    bool refused = rc == RC_OK && !is_good(seen);
+    bool passes = !refused;
+    for (size_t i = 0; i < COUNT_OF(passing); i++)
+        passes |= seen->status == passing[i];
+    if (is_good(seen))
+        link->listened = true;
+    if (passes) {
+        listen_later(link);
+    } else if (seen->status == 404 && link->listened && link->hello != NULL) {
+        link->listened = false; /* Once: a server that has no stream may say so by 404, too. */
+        replace_session(ask);
     }
 }
 
@@ -509,7 +597,7 @@ static void take_end(void *ctx, const struct http_seen *seen, enum rc rc, const 
     if (link->opening == ask)
         settle_opening(ask, seen);
     if (ask->listens)
-        listen_later(link, seen, rc);
+        settle_listening(ask, seen, rc);
     ask_free(ask);
     start_waiting(link);
 }
@@ -579,8 +667,10 @@ void mcp_link_take(struct mcp_link *link, struct str line)
 
 void mcp_link_step(struct mcp_link *link)
 {
-    if (link->listen_us != 0 && link->session[0] != '\0' && clock_mono_us() >= link->listen_us)
+    if (link->listen_us != 0 && link->session[0] != '\0' && clock_mono_us() >= link->listen_us) {
         start_listening(link);
+        subscribe_again(link); /* The server may be another one, or was started again. */
+    }
     http_multi_step(link->multi);
 }
 

@@ -259,11 +259,10 @@ static enum rc check_reserved(const struct decoding *decoding)
             decoding->err, RC_DENIED, "EVENT_RESERVED", "type",
             "types that begin with agent., conductor. or drover. are the server's own; "
             "begin yours with a name of yours, such as com.example.");
-    if (is_reserved(str_of(source)))
+    if (is_reserved(str_of(source)) || text_starts(source, CLOUD_EVENT_RUNS))
         return err_field(decoding->err, RC_DENIED, "EVENT_RESERVED", "source",
-                         "the source %s is the server's own; name yours, such as "
-                         "https://ci.example.com",
-                         source);
+                         "the source drover and those that begin with " CLOUD_EVENT_RUNS
+                         " are the server's own; name yours, such as https://ci.example.com");
     return RC_OK;
 }
 

@@ -18,6 +18,9 @@ enum {
     CLOUD_EVENT_EXTENSION_NAME_MAX = 20,
 };
 
+/* Where sources begin that drover gives to events of the agents of runs. */
+#define CLOUD_EVENT_RUNS "runs/"
+
 struct cloud_event {
     const char *id, *source, *type;
     const char *subject;       /* or NULL */

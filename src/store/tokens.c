@@ -38,6 +38,11 @@ static const struct sql sql_live = {
     " ORDER BY id LIMIT $2",
     "ii",
 };
+static const struct sql sql_count = {
+    "token_count",
+    "SELECT count(*) FROM tokens WHERE revoked_us = 0 AND (expires_us = 0 OR expires_us > $1)",
+    "i",
+};
 static const struct sql sql_list = {
     "token_list",
     "SELECT {columns} FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT $2",
@@ -48,6 +53,11 @@ static const struct sql sql_revoke = {
     "UPDATE tokens SET revoked_us = CASE WHEN revoked_us = 0 THEN $2 ELSE revoked_us END"
     " WHERE id = $1",
     "ti",
+};
+static const struct sql sql_remove = {
+    "token_remove",
+    "DELETE FROM tokens WHERE id = $1",
+    "t",
 };
 static const struct sql sql_used = {
     "token_used",
@@ -73,6 +83,16 @@ enum rc tokens_live(struct db *db, int64_t now_us, struct arena *arena, struct t
                      arena, ret_rows, ret_count, err);
 }
 
+enum rc tokens_check_room(struct db *db, int64_t now_us, struct err *err)
+{
+    int64_t count;
+    enum rc rc = query_int(db, &sql_count, P_LIST(P_INT(now_us)), &count, err);
+    if (rc == RC_OK && count >= TOKENS_LIVE_MAX)
+        return err_set(err, RC_CONFLICT, "TOO_MANY_TOKENS",
+                       "there are %d tokens already; revoke some first", TOKENS_LIVE_MAX);
+    return rc;
+}
+
 enum rc tokens_list(struct db *db, const struct id *before, int64_t limit, struct arena *arena,
                     struct token_row **ret_rows, size_t *ret_count, struct err *err)
 {
@@ -87,6 +107,11 @@ enum rc tokens_revoke(struct db *db, const struct id *id, int64_t now_us, struct
     if (rc == RC_OK && changed == 0)
         return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", token_shape.noun);
     return rc;
+}
+
+enum rc tokens_remove(struct db *db, const struct id *id, struct err *err)
+{
+    return db_exec(db, &sql_remove, P_LIST(P_ID(id)), NULL, err);
 }
 
 enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, struct err *err)

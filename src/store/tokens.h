@@ -31,8 +31,12 @@ MUST_USE enum rc tokens_live(struct db *db, int64_t now_us, struct arena *arena,
 MUST_USE enum rc tokens_list(struct db *db, const struct id *before, int64_t limit,
                              struct arena *arena, struct token_row **ret_rows, size_t *ret_count,
                              struct err *err);
+/* RC_CONFLICT, TOO_MANY_TOKENS: as many are valid as may be.  One more would be known nowhere. */
+MUST_USE enum rc tokens_check_room(struct db *db, int64_t now_us, struct err *err);
 /* RC_NOT_FOUND; the first revocation counts. */
 MUST_USE enum rc tokens_revoke(struct db *db, const struct id *id, int64_t now_us, struct err *err);
+/* Nothing is kept of it: for those that are made by the thousand. */
+MUST_USE enum rc tokens_remove(struct db *db, const struct id *id, struct err *err);
 /* Never moves back. */
 MUST_USE enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, struct err *err);
 #endif

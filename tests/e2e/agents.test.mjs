@@ -267,12 +267,14 @@ const resident = (mark) => ['node', '-e', `// ${mark}
     (async () => {
         const eve = await post("/v1/claims", { agent: "eve" });
         const more = await post("/v1/tokens", { name: "mine", role: "worker" });
+        const all = await post("/v1/jobs/lease", { worker: "me", queues: ["launch"], max: 100 });
         for (;;) {
             const { status, json } = await post("/v1/claims", { waitMs: 20000, leaseMs: 60000 });
             if (status !== 200) throw new Error(JSON.stringify(json));
             if (!json.claim) continue;
             const { id, epoch } = json.claim;
-            const summary = [DROVER_AGENT, eve.status, eve.json.code, more.status].join(" ");
+            const summary = [DROVER_AGENT, eve.status, eve.json.code, more.status,
+                all.json.code].join(" ");
             await post("/v1/claims/" + id + "/complete",
                 { epoch, summary, patch: ${JSON.stringify(patchTo(42))} });
         }
@@ -422,7 +424,7 @@ describe('an agent of the registry', { concurrency: 4 }, () => {
         assert.equal(data.worker, 'gil');
         const { items: [{ id }] } = await server.get(`/v1/jobs?runId=${runId}&type=pull`);
         const { result } = await server.get(`/v1/jobs/${id}`);
-        assert.equal(result.summary, 'gil 403 AGENT_NOT_ALLOWED 403');
+        assert.equal(result.summary, 'gil 403 AGENT_NOT_ALLOWED 403 AGENT_NOT_ALLOWED');
         const busy = await server.call('POST', '/v1/claims', { body: { agent: 'gil' }, token });
         assertProblem(busy, 403, { code: 'AGENT_NOT_ALLOWED' });
         const [launched] = await eventsOf('agent.launched', 'gil');

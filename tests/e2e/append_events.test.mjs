@@ -153,6 +153,17 @@ describe('an event of a client', () => {
         const found = (await server.events(ids.runId)).find(({ id }) => id === sent.id);
         assert.deepEqual([found.runid, found.actortype, found.actorid],
             [ids.runId, 'agent', ids.runId]);
+        // Neither takes another's name, nor learns whether it is taken.
+        const source = 'https://ci.example.com/deploys';
+        const taken = await appended({ source, data: { by: 'agent' } }, agent());
+        await appended({ source, id: taken.id, data: { by: 'ci' } });
+        assert.deepEqual((await append({ ...taken, data: 'again' }, agent())).json,
+            { accepted: 0, duplicates: 1 });
+        const { items } = await server.ok('GET', `/v1/events?type=${taken.type}&limit=200`);
+        assert.deepEqual(items.filter(({ id }) => id === taken.id).map(({ source: from, data }) =>
+            [from, data.by]).sort(), [[source, 'ci'], [`runs/${ids.runId}/${source}`, 'agent']]);
+        assertProblem(await append(event({ source: `runs/${ids.runId}/ci` })), 403,
+            { code: 'EVENT_RESERVED' });
         const other = await server.submit('acme/events');
         for (const more of [{ runid: other.runId }, { runid: NOBODY }])
             assertProblem(await append(event(more), agent()), 403, { code: 'NOT_YOUR_RUN' });

@@ -484,6 +484,11 @@ describe('a person', { concurrency: 4 }, () => {
             content: { decision: 'approve', reason: 'good' } } } };
         assert.match((await viewer.refused(-32602, 'tasks/update', yes)).message,
             /^ROLE_NOT_ALLOWED/);
+        for (const content of [{}, { decision: 'Approve' }, { decision: true }]) {
+            const { message } = await mcp.refused(-32602, 'tasks/update', { taskId,
+                inputResponses: { [key]: { action: 'accept', content } } });
+            assert.match(message, /decision must be approve or reject/);
+        }
         await mcp.ask('tasks/update', yes);
         const ended = await until('its end', async () => {
             const task = await mcp.ask('tasks/get', { taskId });
@@ -609,6 +614,81 @@ describe('a resource', { concurrency: 4 }, () => {
             'mcp-session-id': legacy.session } });
         assert.equal(ended.status, 204);
         await until('its stream to end', () => old.ended);
+    });
+});
+
+describe('a stream', { concurrency: 4 }, () => {
+    // Says something of a task, so that those that listen to it are told.
+    let said = 0;
+    const say = (taskId, of = server) => of.post('/v1/events', { specversion: '1.0',
+        id: `say-${said++}`, source: 'test', type: 'com.example.said', taskid: taskId });
+    const uriOf = ({ taskId }) => `drover://tasks/${taskId}`;
+    const tasksOf = async (name, count) => {
+        const repo = await pulled(name), tasks = [];
+        for (let i = 0; i < count; i++) tasks.push(await server.submit(repo.name));
+        return tasks;
+    };
+
+    it('that opens lives on while its session subscribes and unsubscribes', async () => {
+        const uris = (await tasksOf('acme/opens', 16)).flatMap((task) =>
+            [uriOf(task), `drover://runs/${task.runId}`]);
+        for (let round = 0; round < 8; round++) {
+            const mcp = await open({ era: 'legacy', token: tokens.viewer });
+            const all = (method) => Promise.all(uris.map((uri) => mcp.ask(method, { uri })));
+            await all('resources/subscribe');
+            const stream = mcp.listen(); // Reads each of them before it opens.
+            await new Promise((resolve) => setTimeout(resolve, 2 * round));
+            await all('resources/unsubscribe');
+            assert.equal((await stream.head).statusCode, 200);
+            stream.close();
+        }
+    });
+
+    it('has a resource once, however often it was subscribed to', async () => {
+        const [one, two] = await tasksOf('acme/once', 2);
+        const mcp = await open({ era: 'legacy' });
+        for (let i = 0; i < 2; i++) await work(mcp, queueOf('acme/once')); // They rest now.
+        const stream = mcp.listen();
+        await stream.head;
+        for (let i = 0; i < 33; i++) await mcp.ask('resources/subscribe', { uri: uriOf(one) });
+        await mcp.ask('resources/subscribe', { uri: uriOf(two) });
+        await say(two.taskId);
+        await stream.until(({ params }) => params.uri === uriOf(two));
+        await mcp.ask('resources/unsubscribe', { uri: uriOf(one) });
+        await say(one.taskId);
+        await say(two.taskId);
+        assert.equal((await stream.take()).params.uri, uriOf(two));
+        stream.close();
+        const modern = await open({ can: { extensions: { [TASKS]: {} } } });
+        const wanted = { resourceSubscriptions: [uriOf(one), uriOf(one)],
+            taskIds: Array(40).fill(two.taskId) };
+        const listening = modern.stream('subscriptions/listen', { notifications: wanted });
+        assert.deepEqual((await listening.take()).params.notifications,
+            { resourceSubscriptions: [uriOf(one)], taskIds: [two.taskId] });
+        listening.close();
+    });
+
+    it('keeps little for a client that does not read, and tells it the last word', async () => {
+        const repo = await server.repository('acme/slow', fixes);
+        const { taskId } = await server.finish(repo.name, 'completed');
+        const mcp = await open({ can: { extensions: { [TASKS]: {} } } });
+        const stream = mcp.stream('subscriptions/listen', { notifications: { taskIds: [taskId] } });
+        await stream.take();
+        await say(taskId);
+        const each = JSON.stringify(await stream.take()).length;
+        stream.res.pause();
+        const count = Math.ceil((3 << 19) / each); // More than sockets hold.
+        for (let i = 0; i < count; i++) await say(taskId);
+        const before = stream.text.length;
+        stream.res.resume();
+        await say(taskId);
+        await until('all to be read', async (note) => {
+            const had = note(stream.text.length);
+            await new Promise((resolve) => setTimeout(resolve, 300));
+            return stream.text.length === had && had > before;
+        });
+        assert.ok(stream.text.length < 1 << 20, `${stream.text.length} bytes were kept`);
+        stream.close();
     });
 });
 

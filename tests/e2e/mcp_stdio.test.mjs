@@ -53,10 +53,12 @@ const acts = {
     status: ({ message: { params } }, reply) => reply.raw(params.status,
         { 'content-type': params.type ?? 'application/problem+json' }, params.body),
 };
-const sessions = { lost: new Set(), streams: [] };
+const sessions = { lost: new Set(), streams: [], busy: 0 };
 function answer(request, reply) {
     const { message, headers: { 'mcp-session-id': session } } = request;
     if (sessions.lost.has(session)) return reply.raw(404, {}, '');
+    if (request.method === 'GET' && sessions.busy > 0)
+        return reply.raw([409, 503][--sessions.busy], {}, '');
     if (request.method === 'GET') return sessions.streams.push(reply.stream());
     if (message.id === undefined || message.method === undefined) return reply.accepted();
     return (acts[message.method] ?? (() => reply.json({ result: {} })))(request, reply);
@@ -157,6 +159,43 @@ describe('drover mcp', { concurrency: false }, () => {
         assert.ok(told.some(({ message }) => message?.method === 'notifications/initialized'));
         await until('it listens there', () => standIn.requests.some(({ method, headers }) =>
             method === 'GET' && headers['mcp-session-id'] === 's2'));
+        assert.deepEqual(await old.close(), { code: 0, rest: '' });
+        assert.deepEqual(old.messages, []);
+    });
+
+    it('keeps what a client has subscribed to when its stream or session is lost', async () => {
+        const old = new Bridge(['--url', standIn.url]);
+        const changed = { method: 'notifications/resources/updated' };
+        const first = sessions.streams.length, from = standIn.requests.length;
+        sessions.lost.clear(); // Names of sessions follow ids, which begin anew.
+        const listens = (count) => until(`stream ${count}`, () => sessions.streams[first + count]);
+        const subscribed = (session) => standIn.requests.slice(from)
+            .filter(({ message, headers }) => message?.method === 'resources/subscribe' &&
+                headers['mcp-session-id'] === session).map(({ message }) => message.params.uri);
+        await old.result('initialize', { protocolVersion: '2025-11-25', capabilities: {} });
+        for (const uri of ['a:1', 'a:2', 'a:2', 'a:3']) await old.result('resources/subscribe',
+            { uri });
+        await old.result('resources/unsubscribe', { uri: 'a:1' });
+        const { headers: { 'mcp-session-id': session } } = standIn.requests.at(-1);
+        // The server is away, and has not noticed that the connection was cut when it is back.
+        sessions.busy = 2;
+        (await listens(0)).break();
+        (await listens(1)).write(changed);
+        await old.next(({ method }) => method === changed.method);
+        await until('it subscribes again', () =>
+            subscribed(session).slice(-2).sort().join() === 'a:2,a:3');
+        // Nothing but the stream says that the session is lost.
+        sessions.lost.add(session);
+        acts.initialize = ((usual) => (request, reply) => {
+            acts.initialize = usual;
+            reply.json({ result: { protocolVersion: '2025-11-25' } }, 200,
+                { 'mcp-session-id': 's-next' });
+        })(acts.initialize);
+        sessions.streams[first + 1].end();
+        (await listens(2)).write(changed);
+        await old.next(({ method }) => method === changed.method);
+        await until('it subscribes there', () =>
+            subscribed('s-next').sort().join() === 'a:2,a:3');
         assert.deepEqual(await old.close(), { code: 0, rest: '' });
         assert.deepEqual(old.messages, []);
     });

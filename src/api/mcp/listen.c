@@ -11,7 +11,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PING_US = 15000000, PARAMS_BYTES_MAX = 1024 * 1024 + 4096 };
+enum {
+    PING_US = 15000000,
+    PARAMS_BYTES_MAX = 1024 * 1024 + 4096,
+    BACKLOG_BYTES_MAX = 16 * 1024, /* Of a client that does not read; and one notification. */
+};
 
 /* One resource or task.  Its wake may be on its way to the loop when it is given up: it is freed
    when both have happened. */
@@ -22,6 +26,7 @@ struct watch {
     struct subscription *subscription;
     struct loop_call wake;
     atomic_bool posted;
+    bool known; /* It was read once: it is there, and the client may read it. */
     bool dirty;
 };
 
@@ -30,9 +35,11 @@ struct listener {
     unsigned lists; /* LISTEN_* */
     size_t count;
     struct watch *watches[LISTEN_WATCHES_MAX];
-    size_t checked; /* Opening: so many of them may be read. */
-    bool open;      /* Acknowledged. */
-    bool closing;   /* It ends as soon as nothing is asked for it. */
+    struct watch *checking; /* Opening: it is being read; NULL: none, or it was given up. */
+    struct id telling;      /* The task that is being read for its notification. */
+    bool open;              /* Acknowledged. */
+    bool closing;           /* It ends as soon as nothing is asked for it. */
+    bool again;             /* The server was too busy: the next tick tries again. */
     int64_t ping_us;
 };
 
@@ -51,11 +58,15 @@ static void watch_free(struct watch *watch)
     mem_free(watch);
 }
 
-static void give_up(struct listener *listener, size_t index)
+static void give_up(struct listener *listener, struct watch *watch)
 {
-    struct watch *watch = listener->watches[index];
+    size_t index = 0;
+    while (listener->watches[index] != watch)
+        index++;
     bus_unsubscribe(bus_of(listener), watch->subscription);
     watch->listener = NULL;
+    if (listener->checking == watch)
+        listener->checking = NULL;
     listener->watches[index] = listener->watches[--listener->count];
     if (!atomic_load(&watch->posted))
         watch_free(watch);
@@ -69,7 +80,7 @@ void listener_free(struct listener *listener)
     if (session != NULL && session->stream == listener->rpc)
         session->stream = NULL;
     while (listener->count > 0)
-        give_up(listener, listener->count - 1);
+        give_up(listener, listener->watches[listener->count - 1]);
     atomic_fetch_sub(&listener->rpc->call->api->mcp_streams, 1);
     mem_free(listener);
 }
@@ -91,6 +102,12 @@ static void on_wake(struct loop_call *call)
         go_on(rpc);
 }
 
+static void on_drained(struct rpc *rpc)
+{
+    if (rpc->listener->open && rpc->inner == NULL)
+        go_on(rpc);
+}
+
 /* On the bus's thread. */
 static void post_wake(void *arg)
 {
@@ -99,10 +116,34 @@ static void post_wake(void *arg)
         loop_post(watch->listener->rpc->call->api->loop, &watch->wake);
 }
 
-/* filter: whose events say that it has changed.  uri is copied. */
+/* That of a resource, or with uri NULL of a task; NULL: none. */
+static struct watch *find_watch(const struct listener *listener, const char *uri,
+                                const struct id *task_id)
+{
+    for (size_t i = 0; i < listener->count; i++) {
+        struct watch *watch = listener->watches[i];
+        bool same = uri != NULL ? text_same(watch->uri, uri)
+                                : watch->uri == NULL && id_same(&watch->task_id, task_id);
+        if (same)
+            return watch;
+    }
+    return NULL;
+}
+
+static void mark_dirty(const struct listener *listener, const char *uri, const struct id *task_id)
+{
+    struct watch *watch = find_watch(listener, uri, task_id);
+    if (watch != NULL)
+        watch->dirty = true;
+}
+
+/* filter: whose events say that it has changed.  uri is copied.  One that it has already, or that
+   is too many, is left out. */
 static void add_watch(struct listener *listener, const char *uri, const struct bus_filter *filter)
 {
-    assert(listener->count < LISTEN_WATCHES_MAX);
+    if (listener->count == LISTEN_WATCHES_MAX ||
+        find_watch(listener, uri, &filter->task_id) != NULL)
+        return;
     struct watch *watch = mem_alloc(sizeof *watch);
     watch->listener = listener;
     watch->uri = uri != NULL ? mem_strdup(uri) : NULL;
@@ -182,10 +223,28 @@ static void end(struct rpc *rpc)
     rpc_done(rpc);
 }
 
-static void then_described(struct rpc *rpc, struct str members)
+/* Too much is under way: what was to be read is read later. */
+static bool is_busy(const struct http_request *inner)
 {
+    return inner->answer.status == 429 || inner->answer.status == 503;
+}
+
+static void try_later(struct rpc *rpc)
+{
+    rpc->listener->again = true;
+    mcp_need_tick(rpc->mcp);
+}
+
+static void then_described(struct rpc *rpc, const struct http_request *inner, struct str members)
+{
+    struct listener *listener = rpc->listener;
     if (http_gone(&rpc->call->http)) {
         rpc_drop(rpc);
+        return;
+    }
+    if (members.len == 0 && is_busy(inner)) {
+        mark_dirty(listener, NULL, &listener->telling);
+        try_later(rpc);
         return;
     }
     if (members.len > 0)
@@ -201,8 +260,14 @@ static void then_described(struct rpc *rpc, struct str members)
 static void then_reread(struct rpc *rpc, struct http_request *inner)
 {
     CLEANUP(mem_freep) char *uri = rpc->own;
+    bool gone = http_gone(&rpc->call->http);
     rpc->own = NULL;
-    if (!rpc_answer_ok(inner) || http_gone(&rpc->call->http)) {
+    if (!gone && is_busy(inner)) {
+        mark_dirty(rpc->listener, uri, NULL);
+        try_later(rpc);
+        return;
+    }
+    if (gone || !rpc_answer_ok(inner)) {
         end(rpc);
         return;
     }
@@ -221,7 +286,8 @@ static void ask_resource(struct rpc *rpc, const char *uri, rpc_then *then)
     rpc_ask(rpc, &ask, then);
 }
 
-/* Sends for what is dirty, one after the other. */
+/* Sends for what is dirty, one after the other, as fast as the client reads: on_drained continues.
+ */
 static void go_on(struct rpc *rpc)
 {
     struct listener *listener = rpc->listener;
@@ -233,8 +299,11 @@ static void go_on(struct rpc *rpc)
         struct watch *watch = listener->watches[i];
         if (!watch->dirty)
             continue;
+        if (http_stream_backlog(&rpc->call->http) > BACKLOG_BYTES_MAX)
+            return;
         watch->dirty = false;
         if (watch->uri == NULL) {
+            listener->telling = watch->task_id;
             mcp_tasks_describe(rpc, watch->task_id.text, then_described);
             return;
         }
@@ -296,14 +365,20 @@ static void check_next(struct rpc *rpc);
 static void then_checked(struct rpc *rpc, struct http_request *inner)
 {
     struct listener *listener = rpc->listener;
+    struct watch *watch = listener->checking; /* NULL: unsubscribed meanwhile. */
+    listener->checking = NULL;
     if (http_gone(&rpc->call->http)) {
         rpc_drop(rpc);
         return;
     }
-    if (rpc_answer_ok(inner))
-        listener->checked++;
-    else
-        give_up(listener, listener->checked);
+    if (watch != NULL && is_busy(inner)) {
+        try_later(rpc);
+        return;
+    }
+    if (watch != NULL && rpc_answer_ok(inner))
+        watch->known = true;
+    else if (watch != NULL)
+        give_up(listener, watch);
     check_next(rpc);
 }
 
@@ -318,6 +393,7 @@ static void start(struct rpc *rpc)
     (void)rpc_stream(rpc);
     rpc_shed(rpc);
     rpc_watch(rpc, on_gone);
+    rpc->on_drained = on_drained;
     if (rpc->id != NULL)
         acknowledge(rpc);
     listener->open = true;
@@ -329,11 +405,15 @@ static void start(struct rpc *rpc)
 static void check_next(struct rpc *rpc)
 {
     struct listener *listener = rpc->listener;
-    if (listener->checked == listener->count) {
+    size_t next = 0;
+    while (next < listener->count && listener->watches[next]->known)
+        next++;
+    if (next == listener->count) {
         start(rpc);
         return;
     }
-    const struct watch *watch = listener->watches[listener->checked];
+    struct watch *watch = listener->watches[next];
+    listener->checking = watch;
     if (watch->uri != NULL) {
         ask_resource(rpc, watch->uri, then_checked);
         return;
@@ -432,8 +512,7 @@ static void then_subscribed(struct rpc *rpc, struct http_request *inner)
         return;
     }
     CLEANUP(arena_release) struct arena arena = {0};
-    if (stream != NULL && stream->listener->count < LISTEN_WATCHES_MAX &&
-        filter_of(uri, &arena, &filter))
+    if (stream != NULL && filter_of(uri, &arena, &filter))
         add_watch(stream->listener, uri, &filter);
     (void)rpc_result(rpc);
     rpc_done(rpc);
@@ -478,14 +557,11 @@ void listen_unsubscribe(struct rpc *rpc)
     const char *uri = uri_of(rpc);
     if (uri == NULL)
         return;
-    struct rpc *stream = rpc->session->stream;
+    const struct rpc *stream = rpc->session->stream;
+    struct watch *watch = stream != NULL ? find_watch(stream->listener, uri, NULL) : NULL;
     (void)session_unsubscribe(rpc->session, uri);
-    for (size_t i = 0; stream != NULL && i < stream->listener->count; i++) {
-        if (text_same(stream->listener->watches[i]->uri, uri)) {
-            give_up(stream->listener, i);
-            break;
-        }
-    }
+    if (watch != NULL)
+        give_up(stream->listener, watch);
     (void)rpc_result(rpc);
     rpc_done(rpc);
 }
@@ -505,7 +581,7 @@ void listen_session(struct rpc *rpc)
     session->stream = rpc;
     if (rpc->mcp->extra != NULL)
         rpc->listener->lists = LISTEN_TOOLS | LISTEN_PROMPTS;
-    for (size_t i = 0; i < session->uri_count && rpc->listener->count < LISTEN_WATCHES_MAX; i++) {
+    for (size_t i = 0; i < session->uri_count; i++) {
         if (filter_of(session->uris[i], &rpc->call->http.arena, &filter))
             add_watch(rpc->listener, session->uris[i], &filter);
     }
@@ -536,11 +612,17 @@ void listen_tick(struct rpc_list *rpcs, int64_t now_us)
     for (rpc = LIST_FIRST(rpcs); rpc != NULL; rpc = next) {
         next = LIST_NEXT(rpc, all);
         struct listener *listener = rpc->listener;
-        if (listener == NULL || !listener->open || rpc->inner != NULL)
+        if (listener == NULL || rpc->inner != NULL)
             continue;
         int64_t expires_us = rpc->call->who.expires_us;
         if (expires_us != 0 && expires_us <= wall_us) {
             end(rpc);
+        } else if (listener->again) {
+            listener->again = false;
+            if (listener->open)
+                go_on(rpc);
+            else
+                check_next(rpc);
         } else if (now_us >= listener->ping_us) {
             listener->ping_us = now_us + PING_US;
             if (http_stream_backlog(&rpc->call->http) == 0)
@@ -552,7 +634,7 @@ void listen_tick(struct rpc_list *rpcs, int64_t now_us)
 void listen_end(struct rpc *rpc)
 {
     rpc->listener->closing = true;
-    if (rpc->listener->open && rpc->inner == NULL)
+    if (rpc->inner == NULL)
         end(rpc);
 }
 

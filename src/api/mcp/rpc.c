@@ -71,7 +71,9 @@ const char *rpc_param(const struct rpc *rpc, const char *name)
 
 static void on_drained(struct http_request *request)
 {
-    (void)request;
+    struct rpc *rpc = ((struct call *)request)->rpc;
+    if (rpc != NULL && rpc->on_drained != NULL)
+        rpc->on_drained(rpc);
 }
 
 bool rpc_stream(struct rpc *rpc)

@@ -62,6 +62,7 @@ struct rpc {
     struct call *inner; /* A route; or NULL. */
     rpc_then *then;
     void (*on_gone)(struct rpc *rpc); /* Without an inner call: the client is gone; must end it. */
+    void (*on_drained)(struct rpc *rpc); /* The client has read all of the stream; or NULL. */
 
     /* Progress. */
     char *progress; /* The token, as sent; NULL: not asked for. */

@@ -1,6 +1,7 @@
 #include "api/mcp/tasks.h"
 #include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include <assert.h>
 #include <string.h>
@@ -13,7 +14,9 @@ struct look {
     struct id task_id;
     struct js *task, *approvals, *questions;
     void (*then)(struct rpc *rpc);
-    void (*described)(struct rpc *rpc, struct str members);
+    mcp_tasks_then *described;
+    const struct http_request *inner; /* While described runs: the answer that was the last. */
+    bool is_made; /* The task is there for certain, also where it cannot be read now. */
     /* Of tasks/update: the answers that are still to be given. */
     size_t next;
 };
@@ -61,6 +64,7 @@ static void then_questions(struct rpc *rpc, struct http_request *inner)
 {
     struct look *look = rpc->own;
     look->questions = rpc_answer_json(inner);
+    look->inner = inner;
     look->then(rpc);
 }
 
@@ -75,7 +79,8 @@ static void then_task(struct rpc *rpc, struct http_request *inner)
 {
     struct look *look = rpc->own;
     look->task = rpc_answer_json(inner);
-    bool known = look->task != NULL || look->described != NULL;
+    look->inner = inner;
+    bool known = look->task != NULL || look->described != NULL || look->is_made;
     if (!known && (inner->answer.status == 404 || inner->answer.status == 400))
         rpc_fail(rpc, MCP_INVALID_PARAMS, "Task not found", (struct str){0});
     else if (!known)
@@ -86,13 +91,20 @@ static void then_task(struct rpc *rpc, struct http_request *inner)
         look->then(rpc);
 }
 
-static void look_at(struct rpc *rpc, const struct id *task_id, void (*then)(struct rpc *rpc))
+static struct look *look_new(struct rpc *rpc, const struct id *task_id,
+                             void (*then)(struct rpc *rpc))
 {
     struct look *look = mem_alloc(sizeof *look);
+    assert(rpc->own == NULL);
     look->task_id = *task_id;
     look->then = then;
     rpc->own = look;
     rpc->own_free = look_free;
+    return look;
+}
+
+static void look_at(struct rpc *rpc, const struct look *look)
+{
     struct rpc_ask ask = {
         .route = rpc_route(HTTP_GET, "/v1/tasks/{id}"), .vars = {look->task_id.text}, .keep = true};
     rpc_ask(rpc, &ask, then_task);
@@ -128,7 +140,18 @@ static void write_message(struct jw *jw, const struct look *look, enum state sta
     else if (deferred != NULL)
         jw_str(jw, deferred);
     else
-        jw_str(jw, js_get_str(look->task, "status", ""));
+        jw_str(jw, js_get_str(look->task, "status", "submitted"));
+}
+
+/* A task that was made just now, and cannot be read yet, is of now. */
+static void write_time(struct jw *jw, const char *key, const struct js *task)
+{
+    struct clock clock = clock_real();
+    const char *time = js_get_str(task, strcmp(key, "createdAt") == 0 ? key : "updatedAt", NULL);
+    if (time != NULL)
+        jw_kstr(jw, key, time);
+    else
+        jw_ktime(jw, key, clock_now_us(&clock));
 }
 
 static void write_task(struct jw *jw, const struct look *look, enum state state)
@@ -136,8 +159,8 @@ static void write_task(struct jw *jw, const struct look *look, enum state state)
     jw_kstr(jw, "taskId", look->task_id.text);
     jw_kstr(jw, "status", state_names[state]);
     write_message(jw, look, state);
-    jw_kstr(jw, "createdAt", js_get_str(look->task, "createdAt", NULL));
-    jw_kstr(jw, "lastUpdatedAt", js_get_str(look->task, "updatedAt", NULL));
+    write_time(jw, "createdAt", look->task);
+    write_time(jw, "lastUpdatedAt", look->task);
     jw_kstr(jw, "ttlMs", NULL); /* Tasks are kept until they are pruned. */
     jw_kint(jw, "pollIntervalMs", POLL_MS);
 }
@@ -269,7 +292,7 @@ void mcp_tasks_get(struct rpc *rpc)
 {
     struct id id;
     if (find_task(rpc, &id))
-        look_at(rpc, &id, answer_get);
+        look_at(rpc, look_new(rpc, &id, answer_get));
 }
 
 static void answer_created(struct rpc *rpc)
@@ -282,7 +305,9 @@ static void answer_created(struct rpc *rpc)
 void mcp_tasks_created(struct rpc *rpc, const char *task_id)
 {
     struct id id = id_of(task_id);
-    look_at(rpc, &id, answer_created);
+    struct look *look = look_new(rpc, &id, answer_created);
+    look->is_made = true;
+    look_at(rpc, look);
 }
 
 static void then_cancelled(struct rpc *rpc, struct http_request *inner)
@@ -327,7 +352,17 @@ static void then_given(struct rpc *rpc, struct http_request *inner)
 static void decide(struct rpc *rpc, const struct js *approval, const struct js *content)
 {
     const char *reason = js_get_str(content, "reason", NULL);
-    bool approves = text_same(js_get_str(content, "decision", ""), "approve");
+    const char *decision = js_get_str(content, "decision", "");
+    bool approves = strcmp(decision, "approve") == 0;
+    if (!approves && strcmp(decision, "reject") != 0) { /* A slip must not end a run. */
+        rpc_fail(rpc, MCP_INVALID_PARAMS,
+                 arena_printf(&rpc->call->http.arena,
+                              "params.inputResponses.approval-%s.content.decision must be approve "
+                              "or reject",
+                              js_get_str(approval, "id", "")),
+                 (struct str){0});
+        return;
+    }
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, DETAIL_BYTES_MAX);
     struct jw jw = jw_to(&body);
@@ -401,7 +436,7 @@ void mcp_tasks_update(struct rpc *rpc)
                  (struct str){0});
         return;
     }
-    look_at(rpc, &id, give_next);
+    look_at(rpc, look_new(rpc, &id, give_next));
 }
 
 /* ---- For notifications ---- */
@@ -409,7 +444,8 @@ void mcp_tasks_update(struct rpc *rpc)
 static void describe(struct rpc *rpc)
 {
     struct look *look = rpc->own;
-    void (*described)(struct rpc *, struct str) = look->described;
+    mcp_tasks_then *described = look->described;
+    const struct http_request *inner = look->inner;
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, DETAIL_BYTES_MAX);
     struct jw jw = jw_to(&text);
@@ -418,20 +454,13 @@ static void describe(struct rpc *rpc)
     rpc->own = NULL;
     rpc->own_free = NULL;
     look_free(look);
-    described(rpc, text.overflow ? (struct str){0} : buf_str(&text));
+    described(rpc, inner, text.overflow ? (struct str){0} : buf_str(&text));
 }
 
-void mcp_tasks_describe(struct rpc *rpc, const char *task_id,
-                        void (*then)(struct rpc *rpc, struct str members))
+void mcp_tasks_describe(struct rpc *rpc, const char *task_id, mcp_tasks_then *then)
 {
-    struct look *look = mem_alloc(sizeof *look);
-    assert(rpc->own == NULL);
-    look->task_id = id_of(task_id);
-    look->then = describe;
+    struct id id = id_of(task_id);
+    struct look *look = look_new(rpc, &id, describe);
     look->described = then;
-    rpc->own = look;
-    rpc->own_free = look_free;
-    struct rpc_ask ask = {
-        .route = rpc_route(HTTP_GET, "/v1/tasks/{id}"), .vars = {look->task_id.text}, .keep = true};
-    rpc_ask(rpc, &ask, then_task);
+    look_at(rpc, look);
 }

@@ -22,11 +22,12 @@ void mcp_tasks_get(struct rpc *rpc);
 void mcp_tasks_update(struct rpc *rpc);
 void mcp_tasks_cancel(struct rpc *rpc);
 
-/* Answers a call of a tool that has made a task: with the task, once it can be read. */
+/* Answers a call of a tool that has made a task: with the task, as far as it can be read now. */
 void mcp_tasks_created(struct rpc *rpc, const char *task_id);
 
-/* Reads a task and what it waits for, and writes it as an object: for notifications.  then gets the
-   members of the object without its braces; empty: there is no such task, or it may not be read. */
-void mcp_tasks_describe(struct rpc *rpc, const char *task_id,
-                        void (*then)(struct rpc *rpc, struct str members));
+/* members: those of the object that describes a task, without its braces; empty: it could not be
+   read, and the last answer, inner, says why. */
+typedef void mcp_tasks_then(struct rpc *rpc, const struct http_request *inner, struct str members);
+/* Reads a task and what it waits for, and writes it as an object: for notifications. */
+void mcp_tasks_describe(struct rpc *rpc, const char *task_id, mcp_tasks_then *then);
 #endif

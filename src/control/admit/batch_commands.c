@@ -12,13 +12,22 @@ enum { NAMES_PAGE = 500 };
 
 /* ---- which repositories ---- */
 
+/* Names of repositories, in their order. */
+struct name_page {
+    struct repository_name *rows;
+    size_t count;
+    struct name_page *next;
+};
+
 /* The members while they are found. */
 struct roster {
     struct context *ctx;
     const struct cmd_batch_submit *cmd;
     struct batch_part *parts; /* BATCH_MEMBERS_MAX of them. */
     size_t count;
-    struct batch_part **by_key; /* Sorted by roster_sort. */
+    struct batch_part **by_key; /* Sorted by sort_keys. */
+    struct name_page *names;    /* All repositories; NULL: not read yet. */
+    size_t globs;
 };
 
 static enum rc too_large(struct roster *roster)
@@ -56,23 +65,46 @@ static enum rc add_repository(struct roster *roster, const struct repository_nam
     return add_part(roster, &part);
 }
 
-/* By name, page by page: there may be more repositories than a batch may have members. */
+/* Once for all patterns: there may be a thousand of these, and other commits wait meanwhile. */
+static enum rc read_names(struct roster *roster)
+{
+    struct context *ctx = roster->ctx;
+    struct name_page **next = &roster->names;
+    const char *after = NULL;
+    size_t count = NAMES_PAGE;
+    enum rc rc = RC_OK;
+    if (roster->names != NULL)
+        return RC_OK;
+    while (rc == RC_OK && count == NAMES_PAGE) {
+        struct name_page *page = arena_alloc(ctx->arena, sizeof *page);
+        rc = repositories_names(ctx->db, &ctx->workspace_id, after, NAMES_PAGE, ctx->arena,
+                                &page->rows, &page->count, ctx->err);
+        count = page->count;
+        after = count > 0 ? page->rows[count - 1].name : NULL;
+        *next = page;
+        next = &page->next;
+    }
+    return rc;
+}
+
 static enum rc add_matches(struct roster *roster, size_t at)
 {
     struct context *ctx = roster->ctx;
-    const char *pattern = roster->cmd->patterns[at], *after = NULL;
-    struct repository_name *rows;
-    size_t count = NAMES_PAGE, matches = 0;
-    enum rc rc = RC_OK;
-    while (rc == RC_OK && count == NAMES_PAGE) {
-        rc = repositories_names(ctx->db, &ctx->workspace_id, after, NAMES_PAGE, ctx->arena, &rows,
-                                &count, ctx->err);
-        for (size_t i = 0; rc == RC_OK && i < count; i++) {
-            after = rows[i].name;
-            if (!glob_match(pattern, rows[i].name))
+    const char *pattern = roster->cmd->patterns[at];
+    size_t matches = 0;
+    if (++roster->globs > BATCH_GLOBS_MAX)
+        return err_field(ctx->err, RC_INVALID, "BATCH_TOO_LARGE",
+                         arena_printf(ctx->arena, "repositories[%zu]", at),
+                         "a batch has at most %d globs; write fewer that match more, or names",
+                         BATCH_GLOBS_MAX);
+    enum rc rc = read_names(roster);
+    for (const struct name_page *page = roster->names; rc == RC_OK && page != NULL;
+         page = page->next) {
+        for (size_t i = 0; rc == RC_OK && i < page->count; i++) {
+            if (!glob_match(pattern, page->rows[i].name))
                 continue;
             matches++;
-            rc = add_repository(roster, &rows[i]);
+            rc = add_repository(roster, &page->rows[i]);
         }
     }
     if (rc == RC_OK && matches == 0)

@@ -124,11 +124,12 @@ enum rc agent_beat_due(struct context *ctx, const struct id *agent_id)
 
 /* ---- tokens ---- */
 
+/* Removed: every start has one of its own, and the event of the start stays. */
 enum rc agent_revoke(struct context *ctx, struct agent_row *row)
 {
-    if (id_is_none(&row->token_id))
+    struct id token_id = row->token_id;
+    if (id_is_none(&token_id))
         return RC_OK;
-    enum rc rc = tokens_revoke(ctx->db, &row->token_id, ctx->now_us, ctx->err);
     row->token_id = (struct id){0};
-    return rc == RC_NOT_FOUND ? RC_OK : rc;
+    return tokens_remove(ctx->db, &token_id, ctx->err);
 }

@@ -264,6 +264,8 @@ static enum rc make_token(struct context *ctx, const struct cmd_agent_begin *cmd
     };
     enum rc rc = agent_revoke(ctx, row);
     if (rc == RC_OK)
+        rc = tokens_check_room(ctx->db, ctx->now_us, ctx->err);
+    if (rc == RC_OK)
         rc = tokens_insert(ctx->db, &token, ctx->err);
     row->token_id = token.id;
     return rc;

@@ -5,12 +5,11 @@ static enum rc check_room(struct context *ctx, const char *name)
 {
     struct token_row *rows;
     size_t count;
-    enum rc rc = tokens_live(ctx->db, ctx->now_us, ctx->arena, &rows, &count, ctx->err);
+    enum rc rc = tokens_check_room(ctx->db, ctx->now_us, ctx->err);
+    if (rc == RC_OK)
+        rc = tokens_live(ctx->db, ctx->now_us, ctx->arena, &rows, &count, ctx->err);
     if (rc != RC_OK)
         return rc;
-    if (count >= TOKENS_LIVE_MAX)
-        return err_set(ctx->err, RC_CONFLICT, "TOO_MANY_TOKENS",
-                       "there are %d tokens already; revoke some first", TOKENS_LIVE_MAX);
     for (size_t i = 0; i < count; i++) {
         if (text_same(rows[i].name, name))
             return err_set(ctx->err, RC_CONFLICT, "TOKEN_NAME_TAKEN",

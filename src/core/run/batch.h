@@ -37,6 +37,7 @@
 
 enum {
     BATCH_MEMBERS_MAX = 1000,
+    BATCH_GLOBS_MAX = 100,   /* Each is compared with the names of all repositories. */
     BATCH_DEPENDS_MAX = 100, /* Of one member, */
     BATCH_EDGES_MAX = 10000, /* and of all together. */
     BATCH_STOP_AFTER_DEFAULT = 5,

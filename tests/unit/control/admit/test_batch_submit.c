@@ -142,6 +142,28 @@ START_TEST(more_members_than_possible_are_refused)
 }
 END_TEST
 
+START_TEST(many_globs_read_the_names_once_and_too_many_are_refused)
+{
+    fleet_open(_i, 2);
+    struct cmd_batch_submit *cmd = fleet_batch();
+    const char *patterns[BATCH_GLOBS_MAX + 2];
+    for (size_t i = 0; i < COUNT_OF(patterns); i++)
+        patterns[i] = "acme/r?";
+    patterns[0] = "acme/r1"; /* A name is no glob. */
+    cmd->patterns = patterns;
+    cmd->pattern_count = BATCH_GLOBS_MAX + 1;
+    cmd->dry_run = true;
+    ck_assert_int_eq(lab_call(&fleet, &cmd->base), RC_OK);
+    ck_assert_uint_eq(cmd->part_count, 2);
+    cmd->pattern_count++;
+    ck_assert_int_eq(lab_call(&fleet, &cmd->base), RC_INVALID);
+    ck_assert_str_eq(cmd->base.err.code, "BATCH_TOO_LARGE");
+    ck_assert_str_eq(cmd->base.err.field, "repositories[101]");
+    command_free(&cmd->base);
+    fleet_close();
+}
+END_TEST
+
 START_TEST(a_dry_run_tells_what_would_be_and_writes_nothing)
 {
     static const char *const patterns[] = {"acme/*", "other/gone"};
@@ -251,6 +273,7 @@ Suite *batch_submit_suite(void)
     tcase_add_loop_test(tc, what_cannot_be_resolved_is_refused_and_leaves_nothing, 0, engines);
     tcase_add_loop_test(tc, more_members_than_possible_are_refused, 0, engines);
     tcase_add_loop_test(tc, a_dry_run_tells_what_would_be_and_writes_nothing, 0, engines);
+    tcase_add_loop_test(tc, many_globs_read_the_names_once_and_too_many_are_refused, 0, engines);
     tcase_add_loop_test(tc, the_same_key_is_the_same_batch, 0, engines);
     tcase_add_loop_test(tc, a_task_can_join_and_waits_for_its_place, 0, engines);
     suite_add_tcase(suite, tc);

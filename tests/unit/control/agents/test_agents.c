@@ -14,6 +14,7 @@
 #include "store/tokens.h"
 #include "tests/unit/lab.h"
 #include "tests/unit/suites.h"
+#include <stdio.h>
 #include <string.h>
 
 #define MINUTE_MS             (60 * 1000)
@@ -450,8 +451,7 @@ START_TEST(a_process_that_fails_is_started_again_until_the_bound)
         ck_assert_str_eq(token.queues, "far.agent.bob far");
         end(&job, "{\"exitCode\":3,\"livedMs\":10,\"lastWords\":\"no luck\"}");
         ck_assert_str_eq(agent_of(&id).last_error, "exit status 3: no luck");
-        ck_assert_int_eq(tokens_get(lab.db, &token_id, &lab.arena, &token, NULL), RC_OK);
-        ck_assert_int_gt(token.revoked_us, 0);
+        ck_assert_int_eq(tokens_get(lab.db, &token_id, &lab.arena, &token, NULL), RC_NOT_FOUND);
         ck_assert_uint_eq(waiting_jobs(), start < 2 ? 1 : 0);
         expect_state(&id, start < 2 ? INSTANCE_RESTARTING : INSTANCE_FAILED);
         lab_pass_ms(&lab, 10000);
@@ -491,8 +491,7 @@ START_TEST(a_lost_worker_means_one_more_start_and_another_token)
     lab_pass_ms(&lab, 10 * MINUTE_MS); /* Its lease runs out. */
     expect_state(&id, INSTANCE_STARTING);
     struct token_row token;
-    ck_assert_int_eq(tokens_get(lab.db, &token_id, &lab.arena, &token, NULL), RC_OK);
-    ck_assert_int_gt(token.revoked_us, 0);
+    ck_assert_int_eq(tokens_get(lab.db, &token_id, &lab.arena, &token, NULL), RC_NOT_FOUND);
     struct job_row second = begin("x/0");
     ck_assert_id_eq(second.id, first.id);
     ck_assert_int_eq(agent_of(&id).restarts, 1);
@@ -565,6 +564,61 @@ START_TEST(a_launched_agent_is_served_with_its_own_token_only)
 }
 END_TEST
 
+static struct cmd_agent_begin *begin_again(const struct job_row *job, int64_t no)
+{
+    struct cmd_agent_begin *cmd = cmd_agent_begin_new();
+    cmd->ref = (struct job_ref){job->id, job->life.epoch};
+    (void)snprintf(cmd->sha256, sizeof cmd->sha256, "%064lld", (long long)no);
+    (void)lab_call(&lab, &cmd->base);
+    return cmd;
+}
+
+START_TEST(a_launched_agent_has_one_token_however_often_it_begins)
+{
+    LAB();
+    struct id id = launched(RESTART_ALWAYS);
+    struct job_row job = begin("w/0");
+    const struct id all = {0};
+    struct token_row *tokens;
+    size_t count;
+    for (int64_t no = 0; no < 5; no++) {
+        struct cmd_agent_begin *cmd = begin_again(&job, no);
+        ck_assert_int_eq(cmd->base.rc, RC_OK);
+        command_free(&cmd->base);
+    }
+    ck_assert_int_eq(tokens_list(lab.db, &all, 10, &lab.arena, &tokens, &count, NULL), RC_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(tokens[0].id.text, agent_of(&id).token_id.text);
+    end(&job, "{\"exitCode\":1,\"livedMs\":1}");
+    ck_assert_int_eq(tokens_list(lab.db, &all, 10, &lab.arena, &tokens, &count, NULL), RC_OK);
+    ck_assert_uint_eq(count, 0);
+    close_lab();
+}
+END_TEST
+
+/* The token would not be among those that are known: the process could do nothing. */
+START_TEST(an_agent_does_not_begin_without_room_for_its_token)
+{
+    LAB();
+    (void)launched(RESTART_ALWAYS);
+    struct job_row job = begin("w/0");
+    struct tx tx = {0};
+    ck_assert_int_eq(tx_begin(lab.db, &tx, NULL), RC_OK);
+    for (int i = 1; i < TOKENS_LIVE_MAX + 1; i++) {
+        struct token_row row = {.name = "x", .role = ROLE_VIEWER};
+        row.id = id_of(arena_printf(&lab.arena, "018f0000-0000-7000-8000-%012d", i));
+        row.sha256 = arena_printf(&lab.arena, "%064d", i + 100);
+        ck_assert_int_eq(tokens_insert(lab.db, &row, NULL), RC_OK);
+    }
+    ck_assert_int_eq(tx_commit(&tx, NULL), RC_OK);
+    struct cmd_agent_begin *cmd = begin_again(&job, 7);
+    ck_assert_int_eq(cmd->base.rc, RC_CONFLICT);
+    ck_assert_str_eq(cmd->base.err.code, "TOO_MANY_TOKENS");
+    command_free(&cmd->base);
+    close_lab();
+}
+END_TEST
+
 #define on_engines(tc, test) tcase_add_loop_test(tc, test, 0, lab_engines())
 /* Timers run on SQLite only: in a lab no node has them. */
 #define over_time(tc, test) tcase_add_loop_test(tc, test, LAB_SQLITE, LAB_SQLITE + 1)
@@ -592,6 +646,8 @@ Suite *agents_suite(void)
     over_time(tc, with_never_a_lost_worker_is_the_end);
     on_engines(tc, a_kill_takes_the_job_of_its_process_away);
     on_engines(tc, a_launched_agent_is_served_with_its_own_token_only);
+    on_engines(tc, a_launched_agent_has_one_token_however_often_it_begins);
+    on_engines(tc, an_agent_does_not_begin_without_room_for_its_token);
     suite_add_tcase(suite, tc);
     return suite;
 }
