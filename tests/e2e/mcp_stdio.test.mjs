@@ -332,14 +332,18 @@ describe('drover mcp and the end of things', { concurrency: 4 }, () => {
     it('finds a server that is started after it, with its token', async () => {
         const data = makeDirectory();
         const early = new Bridge(['--data', data]);
-        assert.equal((await early.call('ping')).error.code, 503);
         const own = await openStandIn(answer);
-        writeFileSync(join(data, 'server.json'), JSON.stringify({ url: own.url }));
-        writeFileSync(join(data, 'admin.token'), 'own-token\n');
-        assert.deepEqual((await early.call('ping')).result, {});
-        assert.equal(own.requests[0].headers.authorization, 'Bearer own-token');
-        await early.close();
-        await own.close();
+        try {
+            // 401: a server of others is on the usual port of this machine.
+            assert.match(`${(await early.call('ping')).error.code}`, /^(503|401)$/);
+            writeFileSync(join(data, 'server.json'), JSON.stringify({ url: own.url }));
+            writeFileSync(join(data, 'admin.token'), 'own-token\n');
+            assert.deepEqual((await early.call('ping')).result, {});
+            assert.equal(own.requests[0].headers.authorization, 'Bearer own-token');
+        } finally {
+            await early.close();
+            await own.close();
+        }
     });
 
     for (const [how, end, code] of [
