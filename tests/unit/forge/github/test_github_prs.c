@@ -116,6 +116,56 @@ START_TEST(long_lists_are_read_page_by_page)
 }
 END_TEST
 
+#define WHOLE VIEW(EMPTY, EMPTY, EMPTY)
+#define CHECK_PATH                                                                              \
+    "[\"repository\",\"pullRequest\",\"commits\",\"nodes\",0,\"commit\",\"statusCheckRollup\"," \
+    "\"contexts\",\"nodes\",0]"
+static const struct {
+    const char *body;
+    bool cut;
+} halves[] = {
+    {"{\"data\":" WHOLE "}", false},
+    /* A token without the permission for checks. */
+    {"{\"data\":" VIEW(EMPTY, EMPTY,
+                       "{" LAST ",\"nodes\":[null]}") ",\"errors\":[{\"type\":"
+                                                      "\"FORBIDDEN\",\"path\":" CHECK_PATH
+                                                      ",\"message\":\"Resource not accessible\"}]}",
+     true},
+    {"{\"data\":" WHOLE ",\"errors\":[{\"message\":\"Something went wrong\"}]}", true},
+    {"{\"data\":" VIEW("null", EMPTY, EMPTY) "}", true},
+    {"{\"data\":" VIEW(EMPTY, "null", EMPTY) "}", true},
+    /* Nothing that speaks for or against it. */
+    {"{\"data\":" WHOLE ",\"errors\":[{\"type\":\"FORBIDDEN\",\"path\":[\"repository\","
+     "\"pullRequest\",\"autoMergeRequest\"],\"message\":\"no\"}]}",
+     false},
+};
+
+START_TEST(a_view_with_less_than_was_asked_for_is_cut)
+{
+    KIT_OPEN({.request = "POST /api/graphql HTTP", .body = halves[_i].body});
+    ck_assert_int_eq(prs_github.view(&kit_call, &ref, &kit_arena, &view, &kit_err), RC_OK);
+    ck_assert_int_eq(view.cut, halves[_i].cut);
+}
+END_TEST
+
+START_TEST(pages_of_two_heads_are_cut_and_an_unknown_association_is_none)
+{
+    static const char next[] = "{\"data\":{\"repository\":{\"pullRequest\":{\"number\":5,"
+                               "\"headRefOid\":\"" KIT_BASE "\",\"baseRefName\":\"main\","
+                               "\"reviews\":" EMPTY ",\"reviewThreads\":" EMPTY
+                               ",\"commits\":{\"nodes\":[]}}}}}";
+    KIT_OPEN(KIT_GRAPHQL("\"reviews\":null",
+                         VIEW("{\"pageInfo\":{\"hasNextPage\":true,\"endCursor\":\"r1\"},"
+                              "\"nodes\":[" REVIEW("R1") "]}",
+                              EMPTY, EMPTY)),
+             {.request = "POST /api/graphql HTTP", .body = next});
+    ck_assert_int_eq(prs_github.view(&kit_call, &ref, &kit_arena, &view, &kit_err), RC_OK);
+    ck_assert_str_eq(view.head, KIT_BASE);
+    ck_assert(view.cut);
+    ck_assert_str_eq(view.reviews[0].association, "NONE");
+}
+END_TEST
+
 static const struct {
     const char *mergeable, *state;
     enum pr_mergeable want;
@@ -437,6 +487,8 @@ Suite *github_prs_suite(void)
     tcase_add_checked_fixture(tc, NULL, github_kit_close);
     tcase_add_test(tc, a_view_is_one_query);
     tcase_add_test(tc, long_lists_are_read_page_by_page);
+    tcase_add_loop_test(tc, a_view_with_less_than_was_asked_for_is_cut, 0, COUNT_OF(halves));
+    tcase_add_test(tc, pages_of_two_heads_are_cut_and_an_unknown_association_is_none);
     tcase_add_loop_test(tc, states_of_merging_are_those_of_the_port, 0,
                         (int)COUNT_OF(merge_states));
     tcase_add_test(tc, a_view_of_nothing_is_an_error);
