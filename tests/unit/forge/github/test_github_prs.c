@@ -286,6 +286,22 @@ START_TEST(a_mark_by_another_person_is_not_ours)
 }
 END_TEST
 
+START_TEST(copies_of_a_mark_by_many_cost_one_question)
+{
+    KIT_OPEN(
+        {.request = "GET " P "/issues/5/comments?per_page=100 HTTP",
+         .body =
+             "[" COMMENT("1", "mallory", "x\\n<!-- drover:progress -->") "," COMMENT(
+                 "2", "eve", "x\\n<!-- drover:progress -->") "," COMMENT("3", "mallory",
+                                                                         "x\\n<!-- drover:progress "
+                                                                         "-->") "," /* A person of our name. */
+         COMMENT("4", "drover", "x\\n<!-- drover:progress -->") "," COMMENT(
+             "5", "drover[bot]", "Old.\\n\\n<!-- drover:progress -->") "]"},
+        ME("drover[bot]"), {.request = "PATCH " P "/issues/comments/5 HTTP", .body = "{\"id\":5}"});
+    ck_assert_int_eq(prs_github.comment(&kit_call, &ref, &words, &kit_err), RC_OK);
+}
+END_TEST
+
 START_TEST(a_comment_is_not_written_where_the_list_could_not_be_read)
 {
     KIT_OPEN({.request = "GET " P "/issues/5/comments?per_page=100 HTTP",
@@ -366,6 +382,20 @@ START_TEST(a_review_is_submitted_once_for_a_head)
     ck_assert_int_eq(prs_github.review(&kit_call, &ref, &approval, &kit_err), RC_OK);
     ck_assert_int_eq(prs_github.review(&kit_call, &ref, &approval, &kit_err), RC_CONFLICT);
     ck_assert_ptr_nonnull(strstr(kit_err.text, "your own pull request"));
+}
+END_TEST
+
+START_TEST(a_review_behind_the_copy_of_another_is_found)
+{
+    static const char mark[] = "\"body\":\"ok\\n<!-- drover:cert -->\",\"state\":\"APPROVED\","
+                               "\"commit_id\":\"" KIT_HEAD "\"}";
+    const char *reviews = arena_printf(&kit_arena,
+                                       "[{\"id\":1,\"user\":{\"login\":\"mallory\"},%s,"
+                                       "{\"id\":2,\"user\":{\"login\":\"drover[bot]\"},%s]",
+                                       mark, mark);
+    KIT_OPEN({.request = "GET " P "/pulls/5/reviews?per_page=100 HTTP", .body = reviews},
+             ME("drover"));
+    ck_assert_int_eq(prs_github.review(&kit_call, &ref, &approval, &kit_err), RC_OK);
 }
 END_TEST
 
@@ -495,10 +525,12 @@ Suite *github_prs_suite(void)
     tcase_add_test(tc, changes_are_listed_since_a_time);
     tcase_add_test(tc, a_comment_is_written_once_and_then_edited);
     tcase_add_test(tc, a_mark_by_another_person_is_not_ours);
+    tcase_add_test(tc, copies_of_a_mark_by_many_cost_one_question);
     tcase_add_test(tc, a_comment_is_not_written_where_the_list_could_not_be_read);
     tcase_add_test(tc, a_long_comment_is_cut);
     tcase_add_test(tc, labels_and_reviewers_are_added);
     tcase_add_test(tc, a_review_is_submitted_once_for_a_head);
+    tcase_add_test(tc, a_review_behind_the_copy_of_another_is_found);
     tcase_add_test(tc, a_thread_is_answered_once);
     tcase_add_test(tc, a_thread_is_resolved_once);
     tcase_add_test(tc, a_draft_is_made_ready_once);
