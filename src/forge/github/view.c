@@ -7,8 +7,8 @@
  * of all three.
  *
  * GitHub answers with what a token may read, and errors beside it: a token without the permission
- * for checks sees a pull request that has none.  A view that lacks something of one of the lists, or
- * whose pages are of two heads, is therefore one that was cut.
+ * for checks sees a pull request that has none.  A view that lacks something of one of the lists,
+ * or whose pages are of two heads, is therefore one that was cut.
  */
 #include "forge/github/view.h"
 #include "base/jw.h"

@@ -207,7 +207,8 @@ static bool is_of_change(const struct host_pr *pr, const struct publishing *publ
     return !pr->foreign_head && text_same(pr->head_branch, publishing->change->branch);
 }
 
-/* One branch may have pull requests into several: that of the run, or one into its target, is meant. */
+/* One branch may have pull requests into several: that of the run is meant, or one into its
+   target. */
 static bool is_meant(const struct host_pr *pr, const struct publishing *publishing)
 {
     const struct forge_change *change = publishing->change;

@@ -286,18 +286,16 @@ START_TEST(a_mark_by_another_person_is_not_ours)
 }
 END_TEST
 
+#define COPY(id, login) COMMENT(id, login, "x\\n<!-- drover:progress -->") ","
+
+/* One of them is a person of the name that the App has. */
 START_TEST(copies_of_a_mark_by_many_cost_one_question)
 {
-    KIT_OPEN(
-        {.request = "GET " P "/issues/5/comments?per_page=100 HTTP",
-         .body =
-             "[" COMMENT("1", "mallory", "x\\n<!-- drover:progress -->") "," COMMENT(
-                 "2", "eve", "x\\n<!-- drover:progress -->") "," COMMENT("3", "mallory",
-                                                                         "x\\n<!-- drover:progress "
-                                                                         "-->") "," /* A person of our name. */
-         COMMENT("4", "drover", "x\\n<!-- drover:progress -->") "," COMMENT(
-             "5", "drover[bot]", "Old.\\n\\n<!-- drover:progress -->") "]"},
-        ME("drover[bot]"), {.request = "PATCH " P "/issues/comments/5 HTTP", .body = "{\"id\":5}"});
+    static const char body[] = "[" COPY("1", "mallory") COPY("2", "eve") COPY("3", "mallory")
+        COPY("4", "drover") COMMENT("5", "drover[bot]", "Old.\\n\\n<!-- drover:progress -->") "]";
+    KIT_OPEN({.request = "GET " P "/issues/5/comments?per_page=100 HTTP", .body = body},
+             ME("drover[bot]"),
+             {.request = "PATCH " P "/issues/comments/5 HTTP", .body = "{\"id\":5}"});
     ck_assert_int_eq(prs_github.comment(&kit_call, &ref, &words, &kit_err), RC_OK);
 }
 END_TEST
