@@ -26,9 +26,10 @@ fi
 printf 'bad\\n' >style.txt
 ${done('the answer is 42')}`;
 
-// Red while style.txt is not good.
+// Red while style.txt is not good; its log shows what no one is to see.
+const LEAKED = `ghp_${'a1B2c3D4e'.repeat(4)}`;
 const styleCi = CIS.of(({ read }) => (/bad/.test(read('style.txt') ?? '') ?
-    'src/style.js:3:1: error: style.txt must say good' : null));
+    `src/style.js:3:1: error: style.txt must say good, not ${LEAKED}` : null));
 
 let world;
 
@@ -45,6 +46,23 @@ const untilState = (runId, state) => untilPr(`the pull request to be ${state}`, 
     (shepherd) => shepherd.state === state);
 
 const types = async (runId) => (await world.server.events(runId)).map((event) => event.type);
+
+// What the log of the check shows stands in no event, question, prompt or artifact of the runs of
+// the repository.  The payloads of webhooks are kept as they were signed.
+async function assertHidden(repository) {
+    const { server } = world;
+    const runs = (await server.list('/v1/runs?limit=200'))
+        .filter((run) => run.repository === repository);
+    assert.ok(runs.length > 1, 'no repair');
+    const seen = [JSON.stringify(await server.list('/v1/events?limit=200')),
+        JSON.stringify(await server.list('/v1/approvals?limit=200'))];
+    for (const { id } of runs) {
+        for (const { sha256 } of await server.list(`/v1/runs/${id}/artifacts`))
+            seen.push((await server.call('GET', `/v1/artifacts/${sha256}`)).text);
+    }
+    assert.ok(seen.some((text) => text.includes('style.txt must say good')));
+    assert.ok(!seen.some((text) => text.includes(LEAKED)), 'a secret of a log is shown');
+}
 
 // CI red, repaired; a review, answered; the target moves, rebased; approved, merged.  between() is
 // called between any two of these.
@@ -107,6 +125,7 @@ async function lead(name, between = async () => {}) {
     for (const type of ['agent.pr.repair.started', 'agent.pr.repair.ended',
         'agent.pr.rebased', 'agent.pr.head.changed', 'agent.pr.merged'])
         assert.ok(log.includes(type), type);
+    await assertHidden(name);
 
     await between();
     // What was corrected is proposed as a rule, and used when a person agrees.

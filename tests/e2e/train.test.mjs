@@ -476,6 +476,40 @@ describe('a landing that is killed', {
         }
     });
 
+    // x and parts/b do not go together, and each is good alone.
+    it('merges the rest by the forge only onto what was verified', async () => {
+        const server = new Server({ bin: FAULTS_BIN, args: ['--workers', '4'] });
+        await server.start();
+        const track = await new Track(server, 'acme/between', { land: 'api', checks: [{ ...CHECK,
+            command: `if [ -e parts/a ] && [ ! -e parts/b ]; then ${waits('first')}:; fi
+[ ! -e x ] || [ ! -e parts/b ]` }] }).open();
+        try {
+            // The two others are verified side by side once the first has landed.
+            const pulls = await track.pulls('part z', 'part a', 'part b');
+            await server.stop();
+            server.env = { DROVER_FAULT: 'train.pushed:die:2' };
+            await server.start();
+            for (const pr of pulls) await track.add(pr);
+            await until('the last position to pass', async (note) => note(await track.look())
+                .cars.some(({ number, state }) => number === pulls[2].number && state === 'green'));
+            await server.openGate('first');
+            await within(PATIENCE_MS, 'its end after the second merge', server.exit);
+            commitTo(track.origin, 'x', 'pushed by a person\n');
+            server.env = {};
+            await server.start();
+            const { ended } = await track.untilEnded(pulls, 'first');
+            const states = pulls.map(({ number }) =>
+                ended.find((car) => car.number === number).state);
+            assert.deepEqual(states, ['landed', 'landed', 'rejected']);
+            assert.doesNotMatch(git(track.origin, 'ls-tree', '-r', '--name-only', 'main'),
+                /parts\/b/);
+        } finally {
+            server.env = {};
+            if (!server.isRunning()) await server.start();
+            await server.discard();
+        }
+    });
+
     it('with its worker, at every point, lands each pull request once', async () => {
         const server = await start({
             args: ['--workers', '0'], config: 'lease: {leaseMs: 2000, heartbeatMs: 500}\n' });

@@ -31,12 +31,12 @@ static enum rc collect_threads(struct context *ctx, struct shepherding *it,
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, THREADS_BYTES_MAX);
     struct jw jw = jw_to(&buf);
-    request->thread_count = repair_threads(it->view, it->row.reviewed_us, ctx->arena, &threads);
+    request->thread_count = repair_threads(it->view, it->row.reviewed_us, ctx->arena, &threads,
+                                           &it->row.reviewing_us);
     request->threads = threads;
     repair_threads_write(&jw, threads, request->thread_count);
     assert(!buf.overflow);
     it->row.threads = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
-    it->row.reviewing_us = review_last_us(it->view, it->row.reviewed_us);
     return RC_OK;
 }
 

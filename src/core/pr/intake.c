@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { MARKDOWN_CODE_INDENT = 4 };
+
 static const char *const state_names[ISSUE_STATE_COUNT] = {
     [ISSUE_SEEN] = "seen",
     [ISSUE_AWAITING] = "awaiting",
@@ -95,17 +97,49 @@ static struct str take_word(struct str *line)
     return word;
 }
 
-/* A line of code, as Markdown has it, begins or ends. */
-static bool is_code_fence(struct str line)
+/* A block of code, as Markdown has it: open while len > 0. */
+struct code_block {
+    char mark;
+    size_t len; /* Of the line that opened it. */
+};
+
+static size_t indent_of(struct str line)
 {
-    struct str word = take_word(&line);
-    return word.len >= 3 && (memcmp(word.at, "```", 3) == 0 || memcmp(word.at, "~~~", 3) == 0);
+    size_t indent = 0;
+    for (; indent < line.len && strchr(" \t", line.at[indent]) != NULL; indent++) {
+        if (line.at[indent] == '\t')
+            return MARKDOWN_CODE_INDENT;
+    }
+    return indent;
+}
+
+/* true: the line opens or closes a block.  Only as many of the same marks, with nothing behind
+   them, close it: what a person quotes may have others. */
+static bool is_code_fence(struct str line, struct code_block *block)
+{
+    size_t indent = indent_of(line), len = 0;
+    if (indent >= MARKDOWN_CODE_INDENT || indent == line.len ||
+        strchr("`~", line.at[indent]) == NULL)
+        return false;
+    char mark = line.at[indent];
+    while (indent + len < line.len && line.at[indent + len] == mark)
+        len++;
+    struct str behind = {line.at + indent + len, line.len - indent - len};
+    if (block->len > 0) {
+        bool closes = mark == block->mark && len >= block->len && take_word(&behind).len == 0;
+        block->len = closes ? 0 : block->len;
+        return closes;
+    }
+    if (len < 3 || (mark == '`' && behind.len > 0 && memchr(behind.at, '`', behind.len) != NULL))
+        return false;
+    *block = (struct code_block){mark, len};
+    return true;
 }
 
 /* The line after "/drover"; false: it is no command. */
 static bool is_command(struct str line, struct str *ret_rest)
 {
-    if (!str_is(take_word(&line), "/drover"))
+    if (indent_of(line) >= MARKDOWN_CODE_INDENT || !str_is(take_word(&line), "/drover"))
         return false;
     *ret_rest = line;
     return true;
@@ -115,11 +149,10 @@ enum issue_command issue_command_find(const char *body, struct arena *arena,
                                       const char **ret_argument)
 {
     struct str rest = str_of(body), line, words;
-    bool in_code = false;
+    struct code_block code = {.len = 0};
     *ret_argument = "";
     while (str_take_line(&rest, &line)) {
-        in_code ^= is_code_fence(line);
-        if (in_code || !is_command(line, &words))
+        if (is_code_fence(line, &code) || code.len > 0 || !is_command(line, &words))
             continue;
         struct str verb = take_word(&words);
         *ret_argument = str_dup(arena, take_word(&words));

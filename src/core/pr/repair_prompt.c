@@ -4,7 +4,15 @@
 #include "core/run/untrusted.h"
 #include "core/text/prose.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum {
+    TITLE_BYTES_MAX = 200,
+    PATH_BYTES_MAX = 300,
+    THREAD_BYTES = 640, /* What a thread costs in a prompt beside its text, */
+    FRAME_BYTES = 4096, /* and what stands there beside the threads. */
+};
 
 /* ---- the prompt ---- */
 
@@ -19,7 +27,7 @@ static void add_fenced(struct buf *to, const struct repair_request *request, con
     untrusted_line(to, request->boundary, false);
 }
 
-static void add_head(struct buf *to, const struct repair_request *request)
+static void add_head(struct buf *to, const struct repair_request *request, struct arena *arena)
 {
     static const char *const what[REPAIR_CAUSE_COUNT] = {
         [REPAIR_NOTHING] = "Continue",
@@ -27,8 +35,8 @@ static void add_head(struct buf *to, const struct repair_request *request)
         [REPAIR_REVIEW] = "Do what reviewers ask for in",
         [REPAIR_CONFLICT] = "Resolve the conflicts of",
     };
-    buf_addf(to, "%s pull request #%" PRId64 ": %.200s\n\n", what[request->cause], request->number,
-             request->title != NULL ? request->title : "");
+    buf_addf(to, "%s pull request #%" PRId64 ": %s\n\n", what[request->cause], request->number,
+             prose_line(arena, request->title != NULL ? request->title : "", TITLE_BYTES_MAX));
     buf_addf(to,
              "The pull request is open, from branch %s into %s. Your working tree shows its head "
              "as it is now: its changes are there already. What you change is committed on top.\n",
@@ -63,7 +71,8 @@ static void add_threads(struct buf *to, const struct repair_request *request, st
         const struct repair_thread *thread = &request->threads[i];
         buf_addf(to, "Thread %zu", i + 1);
         if (thread->path != NULL)
-            buf_addf(to, " (%.300s, line %" PRId64 ")", thread->path, thread->line);
+            buf_addf(to, " (%s, line %" PRId64 ")", prose_line(arena, thread->path, PATH_BYTES_MAX),
+                     thread->line);
         buf_adds(to, "\n");
         add_fenced(to, request, "a reviewer", thread->text, arena);
     }
@@ -74,7 +83,7 @@ const char *repair_prompt(const struct repair_request *request, struct arena *ar
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, REPAIR_PROMPT_MAX);
-    add_head(&text, request);
+    add_head(&text, request, arena);
     switch (request->cause) {
     case REPAIR_CHECKS:
         add_checks(&text, request, arena);
@@ -95,47 +104,97 @@ const char *repair_prompt(const struct repair_request *request, struct arena *ar
 
 /* ---- threads ---- */
 
-static const char *cut(const char *text, struct arena *arena)
+/* One that asks, and when its last word was said. */
+struct asking {
+    int64_t said_us;
+    const struct thread_view *thread; /* NULL: a review. */
+    const struct review_view *review;
+};
+
+static int by_time(const void *a, const void *b)
 {
-    size_t len = strlen(text), fit = prose_fit(text, len, REPAIR_COMMENT_MAX);
-    return arena_strndup(arena, text, fit);
+    const struct asking *one = a, *other = b;
+    return (one->said_us > other->said_us) - (one->said_us < other->said_us);
 }
 
-/* All that was said in it, by everybody: later comments refer to earlier ones. */
-static const char *thread_text(const struct thread_view *thread, struct arena *arena)
+static bool review_asks_in_words(const struct review_view *review, int64_t after_us)
 {
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, REPAIR_COMMENT_MAX);
-    for (size_t i = 0; i < thread->comment_count; i++)
-        buf_addf(&text, "%s: %s\n", thread->comments[i].author, thread->comments[i].body);
-    return cut(buf_text(&text), arena);
+    return review->verdict == REVIEW_CHANGES_REQUESTED && review->submitted_us > after_us &&
+           review_is_trusted(review->association) && !text_empty(review->body);
+}
+
+static size_t find_asking(const struct pr_view *view, int64_t after_us, struct arena *arena,
+                          struct asking **ret_asking)
+{
+    struct asking *list = arena_array(arena, view->thread_count + view->review_count + 1,
+                                      sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; i < view->thread_count; i++) {
+        const struct thread_view *thread = &view->threads[i];
+        if (thread_asks(view, thread, after_us))
+            list[count++] = (struct asking){
+                .said_us = thread->comments[thread->comment_count - 1].created_us,
+                .thread = thread};
+    }
+    for (size_t i = 0; i < view->review_count; i++) {
+        if (review_asks_in_words(&view->reviews[i], after_us))
+            list[count++] = (struct asking){.said_us = view->reviews[i].submitted_us,
+                                            .review = &view->reviews[i]};
+    }
+    qsort(list, count, sizeof *list, by_time);
+    *ret_asking = list;
+    return count;
+}
+
+static const char *cut(const char *text, size_t max, struct arena *arena)
+{
+    return arena_strndup(arena, text, prose_fit(text, strlen(text), max));
+}
+
+/* What was said in it, by everybody: later comments refer to earlier ones.  The last word is what
+   asks, so that older ones are left out first. */
+static const char *thread_text(const struct thread_view *thread, size_t max, struct arena *arena)
+{
+    const char *text = "";
+    for (size_t i = thread->comment_count; i > 0; i--) {
+        const struct thread_comment *comment = &thread->comments[i - 1];
+        const char *mark = review_is_trusted(comment->association) ? "" : " (not trusted)";
+        const char *longer = arena_printf(arena, "%s%s: %s\n%s", comment->author, mark,
+                                          comment->body, text);
+        if (strlen(longer) > max)
+            return text[0] != '\0' ? text : cut(longer, max, arena);
+        text = longer;
+    }
+    return text;
+}
+
+static struct repair_thread thread_of(const struct asking *asking, size_t max, struct arena *arena)
+{
+    const struct thread_view *thread = asking->thread;
+    if (thread == NULL)
+        return (struct repair_thread){.author = asking->review->author,
+                                      .text = cut(asking->review->body, max, arena)};
+    return (struct repair_thread){
+        .id = thread->id,
+        .path = thread->path,
+        .line = thread->line,
+        .author = thread->comments[thread->comment_count - 1].author,
+        .text = thread_text(thread, max, arena),
+    };
 }
 
 size_t repair_threads(const struct pr_view *view, int64_t after_us, struct arena *arena,
-                      struct repair_thread **ret_threads)
+                      struct repair_thread **ret_threads, int64_t *ret_until_us)
 {
-    struct repair_thread *list = arena_array(arena, REPAIR_THREADS_MAX, sizeof *list);
-    size_t count = 0;
-    for (size_t i = 0; i < view->thread_count && count < REPAIR_THREADS_MAX; i++) {
-        const struct thread_view *thread = &view->threads[i];
-        if (thread_asks(view, thread, after_us))
-            list[count++] = (struct repair_thread){
-                .id = thread->id,
-                .path = thread->path,
-                .line = thread->line,
-                .author = thread->comments[thread->comment_count - 1].author,
-                .text = thread_text(thread, arena),
-            };
-    }
-    for (size_t i = 0; i < view->review_count && count < REPAIR_THREADS_MAX; i++) {
-        const struct review_view *review = &view->reviews[i];
-        bool asks = review->verdict == REVIEW_CHANGES_REQUESTED &&
-                    review->submitted_us > after_us && review_is_trusted(review->association) &&
-                    !text_empty(review->body);
-        if (asks)
-            list[count++] = (struct repair_thread){.author = review->author,
-                                                   .text = cut(review->body, arena)};
-    }
+    struct asking *asking = NULL;
+    size_t all = find_asking(view, after_us, arena, &asking);
+    size_t count = all < REPAIR_THREADS_MAX ? all : REPAIR_THREADS_MAX;
+    size_t share = (REPAIR_PROMPT_MAX - FRAME_BYTES) / (count > 0 ? count : 1) - THREAD_BYTES;
+    size_t max = share < REPAIR_COMMENT_MAX ? share : REPAIR_COMMENT_MAX;
+    struct repair_thread *list = arena_array(arena, count + 1, sizeof *list);
+    for (size_t i = 0; i < count; i++)
+        list[i] = thread_of(&asking[i], max, arena);
+    *ret_until_us = count < all ? asking[count].said_us - 1 : review_last_us(view, after_us);
     *ret_threads = list;
     return count;
 }

@@ -14,7 +14,7 @@
 enum {
     REPAIR_PROMPT_MAX = 48 * 1024,
     REPAIR_THREADS_MAX = 40,
-    REPAIR_COMMENT_MAX = 2000, /* Bytes of one comment that are told. */
+    REPAIR_COMMENT_MAX = 2000, /* Bytes of one thread that are told; less where there are many. */
     REPAIR_ANSWER_MAX = 1000,
 };
 
@@ -38,9 +38,10 @@ struct repair_request {
 };
 const char *repair_prompt(const struct repair_request *request, struct arena *arena);
 
-/* The threads and reviews of a view that ask for something said after then. */
+/* The threads and reviews of a view that ask for something said after then: the first of them, all
+   of which fit into a prompt.  *ret_until_us: nothing that was said until then is left out. */
 size_t repair_threads(const struct pr_view *view, int64_t after_us, struct arena *arena,
-                      struct repair_thread **ret_threads);
+                      struct repair_thread **ret_threads, int64_t *ret_until_us);
 void repair_threads_write(struct jw *jw, const struct repair_thread *threads, size_t count);
 size_t repair_threads_read(const struct js *array, struct arena *arena,
                            struct repair_thread **ret_threads);

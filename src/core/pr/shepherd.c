@@ -201,14 +201,17 @@ static struct shepherd_decision decide_merge(const struct shepherd_facts *facts)
         [WAY_AUTO] = ACT_AUTO_MERGE,
         [WAY_QUEUE] = ACT_ENQUEUE,
     };
+    const char *asks = facts->cut
+                           ? "Drover could not read all of its checks, reviews and comments; "
+                             "a person is asked to merge it"
+                           : "It is ready; a person is asked to merge it";
     switch (facts->permission) {
     case MERGE_BY_OTHERS:
         return decision(SHEPHERD_MERGEABLE, WAIT_POLL, "It is ready; a person merges it");
     case MERGE_TO_ASK:
-        return act(SHEPHERD_MERGEABLE, ACT_ASK_MERGE, "It is ready; a person is asked to merge it");
+        return act(SHEPHERD_MERGEABLE, ACT_ASK_MERGE, asks);
     case MERGE_ASKED:
-        return decision(SHEPHERD_MERGEABLE, WAIT_LONG,
-                        "It is ready; a person is asked to merge it");
+        return decision(SHEPHERD_MERGEABLE, WAIT_LONG, asks);
     case MERGE_GRANTED:
     case MERGE_PERMISSION_COUNT:
         break;

@@ -108,6 +108,7 @@ struct shepherd_facts {
     enum pr_way way;
     enum pr_person person;
     bool draft;
+    bool cut;           /* The forge has more to show than was read. */
     bool merge_refused; /* By the forge, time and again. */
     bool submitted;     /* In the train, or the forge was told to merge this head. */
     /* Attempts, money and time are left for it. */

@@ -2,7 +2,9 @@
  * shepherd_facts.c - see shepherd_facts.h.
  *
  * An approval counts for the head that was approved and for no other.  A request for changes stands
- * until it was given to a repair, or its author approves the head.
+ * until it was given to a repair, or its author approves the head.  What is missing in a view that
+ * was cut may speak against the merge: then only a person who agrees to this head in drover grants
+ * it.
  */
 #include "core/pr/shepherd_facts.h"
 #include "base/clock.h"
@@ -162,7 +164,7 @@ static enum pr_review sum_reviews(const struct pr_view *view, const struct sheph
         return quiet || reviewers_are_done(view, known->reviewed_us) ? REVIEW_ASKING
                                                                      : REVIEW_TALKING;
     }
-    bool wanted = known->merge == SHEPHERD_MERGE_APPROVED && known->forge_reviews &&
+    bool wanted = known->merge == SHEPHERD_MERGE_APPROVED && known->forge_reviews && !view->cut &&
                   !is_granted(view, known);
     if (wanted && approvals_of_head(view) == 0)
         return REVIEW_MISSING;
@@ -206,9 +208,8 @@ static enum pr_permission permission_of(const struct pr_view *view,
 {
     if (known->merge == SHEPHERD_MERGE_NEVER)
         return MERGE_BY_OTHERS;
-    bool granted = known->merge == SHEPHERD_MERGE_AUTO || is_granted(view, known) ||
-                   approvals_of_head(view) > 0;
-    if (granted)
+    bool shown = known->merge == SHEPHERD_MERGE_AUTO || approvals_of_head(view) > 0;
+    if (is_granted(view, known) || (shown && !view->cut))
         return MERGE_GRANTED;
     return known->merge_asked ? MERGE_ASKED : MERGE_TO_ASK;
 }
@@ -236,6 +237,7 @@ struct shepherd_facts shepherd_facts_of(const struct pr_view *view,
         .way = known->way,
         .person = known->person,
         .draft = view->draft,
+        .cut = view->cut,
         .merge_refused = known->merge_refused,
         .submitted = known->submitted || view->queued || view->auto_merge,
         .may_rerun = known->may_rerun,

@@ -224,10 +224,13 @@ void train_landed(struct train *train)
     train->based = true;
 }
 
+/* The first of them may have arrived by themselves. */
 void train_missed(struct train *train)
 {
-    for (size_t i = 0; i < train->count && train->cars[i].state == CAR_LANDING; i++)
-        must_step(&train->cars[i], CAR_EV_MISS);
+    for (size_t i = 0; i < train->count; i++) {
+        if (train->cars[i].state == CAR_LANDING)
+            must_step(&train->cars[i], CAR_EV_MISS);
+    }
     reset_from(train, 0);
     train->based = false;
     train_sort(train);

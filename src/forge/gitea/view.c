@@ -269,6 +269,8 @@ static enum rc read_view(struct forge_call *call, const struct check_ops *checks
     if (rc == RC_OK)
         rc = mark_required(&reader);
     if (rc == RC_OK)
+        view.cut |= view.check_count == PR_CHECKS_MAX;
+    if (rc == RC_OK)
         *ret_view = view;
     return rc;
 }

@@ -33,6 +33,12 @@ static enum rc read_writers(const struct host_api *api, void *kept, struct err *
     return rc == RC_DENIED ? RC_OK : rc;
 }
 
+static bool whole(const void *kept)
+{
+    const struct writers *writers = kept;
+    return writers->known && writers->count < WRITERS_MAX;
+}
+
 static const char *association(const struct host_api *api, const void *kept, const char *login)
 {
     const struct writers *writers = kept;
@@ -52,5 +58,6 @@ static const char *association(const struct host_api *api, const void *kept, con
 const struct host_people_ops gitea_writers = {
     .kept_bytes = sizeof(struct writers),
     .read = read_writers,
+    .whole = whole,
     .association = association,
 };

@@ -8,35 +8,42 @@ enum { BODY_BYTES_MAX = 512 * 1024, LABELS_MAX = 100 };
 
 /* ---- comments ---- */
 
-/* "drover[bot]" in REST is "drover" in some answers of GraphQL. */
-static bool same_login(const char *a, const char *b)
+/* "drover[bot]" in REST is "drover" in some answers of GraphQL.  A person may be called "drover",
+   too: where GraphQL says that we are a bot, such a person is not us. */
+static bool is_login(const char *me, const char *login)
 {
-    size_t a_len = strlen(a), b_len = strlen(b);
-    a_len -= text_ends(a, "[bot]") ? strlen("[bot]") : 0;
-    b_len -= text_ends(b, "[bot]") ? strlen("[bot]") : 0;
-    return a_len == b_len && strncasecmp(a, b, a_len) == 0;
+    static const char bot[] = "[bot]";
+    size_t len = strlen(login);
+    if (strcasecmp(me, login) == 0)
+        return true;
+    len -= text_ends(login, bot) ? strlen(bot) : 0;
+    return strlen(me) == len && strncasecmp(me, login, len) == 0;
 }
 
-enum rc github_is_me(const struct github *gh, const char *login, bool *ret_mine)
+enum rc github_is_me(const struct github *gh, struct github_me *me, const char *login,
+                     bool *ret_mine)
 {
     static const struct github_query query = {.text = "query Me { viewer { login } }",
                                               .variables = {"{}", 2}};
     CLEANUP(rest_answer_release) struct rest_answer answer = {0};
-    enum rc rc = github_graphql(gh, &query, &answer);
-    if (rc == RC_OK)
-        *ret_mine = same_login(js_str(js_path(answer.document, "data.viewer.login"), ""), login);
-    return rc;
+    enum rc rc = me->login == NULL ? github_graphql(gh, &query, &answer) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    if (me->login == NULL)
+        me->login = arena_strdup(gh->arena,
+                                 js_str(js_path(answer.document, "data.viewer.login"), ""));
+    *ret_mine = me->login[0] != '\0' && is_login(me->login, login);
+    return RC_OK;
 }
 
-/* The first comment with the mark by each author: drover's own may stand behind a copy. */
+/* The first comment with the mark that is ours: it may stand behind copies by others. */
 struct own_comment {
     const struct github *gh;
     const char *key;
     int64_t id; /* 0: not found */
     bool same;  /* It has the wanted text already. */
     const char *text;
-    const char *seen_author; /* That was asked about last. */
-    bool seen_mine;
+    struct github_me me;
     enum rc rc;
 };
 
@@ -46,15 +53,11 @@ static bool find_comment(void *ctx, const struct js *comment)
     const char *body = js_get_str(comment, "body", "");
     if (!mark_is(body, own->key))
         return true;
-    const char *author = github_login(js_get(comment, "user"), own->gh->arena);
-    if (!text_same(author, own->seen_author)) {
-        own->seen_author = author;
-        own->rc = github_is_me(own->gh, author, &own->seen_mine);
-    }
-    if (own->rc != RC_OK)
-        return false;
-    if (!own->seen_mine)
-        return true;
+    bool mine = false;
+    own->rc = github_is_me(own->gh, &own->me, github_login(js_get(comment, "user"), own->gh->arena),
+                           &mine);
+    if (own->rc != RC_OK || !mine)
+        return own->rc == RC_OK;
     own->id = js_get_int(comment, "id", 0);
     own->same = text_same(body, own->text);
     return false;

@@ -12,8 +12,13 @@ MUST_USE enum rc github_put_comment(const struct github *gh, int64_t number,
 /* NULL-terminated, or NULL. */
 MUST_USE enum rc github_add_labels(const struct github *gh, int64_t number,
                                    const char *const *labels);
-/* Is this the login of the identity whose token we use? */
-MUST_USE enum rc github_is_me(const struct github *gh, const char *login, bool *ret_mine);
+/* Whose token we use: asked for once, when it matters first. */
+struct github_me {
+    const char *login; /* NULL: not asked yet. */
+};
+/* Is this login, as REST shows it, the one of that identity? */
+MUST_USE enum rc github_is_me(const struct github *gh, struct github_me *me, const char *login,
+                              bool *ret_mine);
 
 /* As in struct pr_ops. */
 MUST_USE enum rc github_mark_ready(struct forge_call *call, const struct pr_ref *ref,

@@ -11,7 +11,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { BODY_BYTES_MAX = 512 * 1024, NAMES_BYTES_MAX = 64 * 1024, BLOCKERS_MAX = 100 };
+enum {
+    BODY_BYTES_MAX = 512 * 1024,
+    NAMES_BYTES_MAX = 64 * 1024,
+    BLOCKERS_MAX = 100,
+    PAGE = 100,
+    PAGES_READ = ISSUE_COMMENTS_MAX / PAGE + 1, /* The last one may be short. */
+};
 
 /* ---- reading ---- */
 
@@ -92,8 +98,7 @@ static bool take_comment(void *ctx, const struct js *item)
     struct comments *comments = ctx;
     struct issue *issue = comments->issue;
     struct arena *arena = comments->arena;
-    if (issue->comment_count == ISSUE_COMMENTS_MAX)
-        return false;
+    issue_make_room(issue);
     issue->comments[issue->comment_count++] = (struct issue_comment){
         .author = github_login(js_get(item, "user"), arena),
         .body = github_text(item, "body", "", arena),
@@ -105,6 +110,17 @@ static bool take_comment(void *ctx, const struct js *item)
     return true;
 }
 
+/* They are listed from the oldest on: with many, reading begins further on. */
+static const char *comments_path(const struct github *gh, int64_t number, int64_t count)
+{
+    int64_t pages = (count + PAGE - 1) / PAGE;
+    const char *path = arena_printf(gh->arena, "/issues/%" PRId64 "/comments?per_page=%d", number,
+                                    PAGE);
+    return pages <= PAGES_READ
+               ? path
+               : arena_printf(gh->arena, "%s&page=%" PRId64, path, pages - PAGES_READ + 1);
+}
+
 static enum rc read_whole(const struct github *gh, int64_t number, struct issue *ret_issue)
 {
     struct issue issue;
@@ -112,11 +128,11 @@ static enum rc read_whole(const struct github *gh, int64_t number, struct issue 
     if (rc != RC_OK)
         return rc;
     bool any = issue.comment_count > 0;
+    const char *path = comments_path(gh, number, issue.comment_count);
     issue.comments = arena_array(gh->arena, ISSUE_COMMENTS_MAX + 1, sizeof *issue.comments);
     issue.comment_count = 0;
     struct comments comments = {.issue = &issue, .arena = gh->arena};
-    const struct rest_request list = github_request(
-        gh, "GET", arena_printf(gh->arena, "/issues/%" PRId64 "/comments?per_page=100", number));
+    const struct rest_request list = github_request(gh, "GET", path);
     if (any)
         rc = rest_pages(gh->call, &list, gh->arena, take_comment, &comments, NULL, gh->err);
     if (rc == RC_OK)

@@ -172,11 +172,13 @@ static enum rc set_body(struct forge_call *call, const struct pr_ref *ref, const
 
 /* ---- reviews ---- */
 
+/* The first review with the mark that is ours: it may stand behind copies by others. */
 struct own_review {
+    const struct github *gh;
     const char *key, *commit;
+    struct github_me me;
     bool found;
-    const char *author;
-    struct arena *arena;
+    enum rc rc;
 };
 
 /* A pending one was never submitted: it is no review yet. */
@@ -187,9 +189,9 @@ static bool find_review(void *ctx, const struct js *review)
         !text_same(js_get_str(review, "commit_id", ""), own->commit) ||
         text_same(js_get_str(review, "state", ""), "PENDING"))
         return true;
-    own->found = true;
-    own->author = github_login(js_get(review, "user"), own->arena);
-    return false;
+    own->rc = github_is_me(own->gh, &own->me, github_login(js_get(review, "user"), own->gh->arena),
+                           &own->found);
+    return own->rc == RC_OK && !own->found;
 }
 
 static enum rc submit_review(const struct github *gh, int64_t number,
@@ -218,17 +220,16 @@ static enum rc review(struct forge_call *call, const struct pr_ref *ref,
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct github gh = {.call = call, .arena = &arena, .err = err};
-    struct own_review own = {.key = words->key, .commit = words->commit, .arena = &arena};
-    bool mine = false;
+    struct own_review own = {.gh = &gh, .key = words->key, .commit = words->commit};
     enum rc rc = github_open(&gh, ref->url);
     if (rc != RC_OK)
         return rc;
     const struct rest_request list = github_request(
         &gh, "GET", arena_printf(&arena, "/pulls/%" PRId64 "/reviews?per_page=100", ref->number));
     rc = rest_pages(call, &list, &arena, find_review, &own, NULL, err);
-    if (rc == RC_OK && own.found)
-        rc = github_is_me(&gh, own.author, &mine);
-    return rc == RC_OK && !mine ? submit_review(&gh, ref->number, words) : rc;
+    if (rc == RC_OK)
+        rc = own.rc;
+    return rc == RC_OK && !own.found ? submit_review(&gh, ref->number, words) : rc;
 }
 
 /* ---- by GraphQL ---- */

@@ -5,6 +5,10 @@
  * statuses and the rules of the branch, and has no threads at all.  The query asks for a page of
  * reviews, threads and checks at once; while one of them has more it is sent again with the cursors
  * of all three.
+ *
+ * GitHub answers with what a token may read, and errors beside it: a token without the permission
+ * for checks sees a pull request that has none.  A view that lacks something of one of the lists,
+ * or whose pages are of two heads, is therefore one that was cut.
  */
 #include "forge/github/view.h"
 #include "base/jw.h"
@@ -166,7 +170,7 @@ static void read_review(struct reading *reading, const struct js *node)
     reading->view.reviews[reading->view.review_count++] = (struct review_view){
         .id = github_text(node, "id", "", arena),
         .author = github_login(js_get(node, "author"), arena),
-        .association = github_text(node, "authorAssociation", NULL, arena),
+        .association = github_text(node, "authorAssociation", "NONE", arena),
         .verdict = verdict_of(js_get_str(node, "state", "")),
         .commit = github_text(js_get(node, "commit"), "oid", "", arena),
         .body = github_text(node, "body", "", arena),
@@ -194,7 +198,7 @@ static void read_thread(struct reading *reading, const struct js *node)
         thread.comments[i] = (struct thread_comment){
             .id = github_text(comment, "id", "", arena),
             .author = github_login(js_get(comment, "author"), arena),
-            .association = github_text(comment, "authorAssociation", NULL, arena),
+            .association = github_text(comment, "authorAssociation", "NONE", arena),
             .body = github_text(comment, "body", "", arena),
             .created_us = github_time(comment, "createdAt"),
         };
@@ -231,10 +235,37 @@ static void read_page(struct reading *reading, const struct js *connection, stru
     }
 }
 
+/* Is an error about one of the lists?  Other fields may be forbidden one by one. */
+static bool hides_some(const struct js *errors)
+{
+    static const char *const lists[] = {"reviews", "reviewThreads", "commits"};
+    for (size_t i = 0; i < js_count(errors); i++) {
+        const struct js *path = js_get(js_at(errors, i), "path");
+        if (js_count(path) == 0)
+            return true;
+        for (size_t at = 0; at < js_count(path); at++) {
+            for (size_t list = 0; list < COUNT_OF(lists); list++) {
+                if (text_same(js_str(js_at(path, at), NULL), lists[list]))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_whole(const struct js *document, const struct js *pr)
+{
+    return js_type(js_path(pr, "reviews.nodes")) == JS_ARRAY &&
+           js_type(js_path(pr, "reviewThreads.nodes")) == JS_ARRAY &&
+           js_type(js_path(pr, "commits.nodes")) == JS_ARRAY &&
+           !hides_some(js_get(document, "errors"));
+}
+
 static enum rc read_pr(struct reading *reading, const struct js *document)
 {
     const struct js *pr = js_path(document, "data.repository.pullRequest");
     struct pr_view *view = &reading->view;
+    const char *before = view->head;
     if (js_type(pr) != JS_OBJECT)
         return err_set(reading->gh.err, RC_NOT_FOUND, "FORGE_NOT_FOUND",
                        "%s has no pull request %" PRId64, reading->gh.repo.path, reading->number);
@@ -242,6 +273,7 @@ static enum rc read_pr(struct reading *reading, const struct js *document)
     if (!git_hash_valid(view->head) || view->target_branch[0] == '\0')
         return err_set(reading->gh.err, RC_CORRUPT, "FORGE_HALF_ANSWER",
                        "GitHub shows pull request %" PRId64 " without its head", reading->number);
+    view->cut |= !is_whole(document, pr) || (before != NULL && !text_same(before, view->head));
     const struct js *commit = js_get(js_at(js_path(pr, "commits.nodes"), 0), "commit");
     read_page(reading, js_get(pr, "reviews"), &reading->reviews, read_review, &view->review_count,
               PR_REVIEWS_MAX);

@@ -12,6 +12,7 @@ struct roles {
     struct person people[PEOPLE_MAX];
     size_t count;
     bool known; /* false: not asked, or the token may not ask. */
+    bool cut;   /* There are more people. */
 };
 
 const char *gitlab_role(int64_t level)
@@ -31,7 +32,10 @@ static void add_person(void *kept, struct arena *arena, const struct js *user)
         if (roles->people[i].id == id)
             return;
     }
-    if (id > 0 && login != NULL && roles->count < PEOPLE_MAX)
+    if (id <= 0 || login == NULL)
+        return;
+    roles->cut |= roles->count == PEOPLE_MAX;
+    if (!roles->cut)
         roles->people[roles->count++] = (struct person){.login = arena_strdup(arena, login),
                                                         .id = id};
 }
@@ -64,6 +68,12 @@ static enum rc read_roles(const struct host_api *api, void *kept, struct err *er
     return rc == RC_DENIED ? RC_OK : rc;
 }
 
+static bool whole(const void *kept)
+{
+    const struct roles *roles = kept;
+    return roles->known && !roles->cut;
+}
+
 static const char *association(const struct host_api *api, const void *kept, const char *login)
 {
     const struct roles *roles = kept;
@@ -72,12 +82,13 @@ static const char *association(const struct host_api *api, const void *kept, con
         if (text_same(roles->people[i].login, login))
             return gitlab_role(roles->people[i].level);
     }
-    return roles->known ? "NONE" : NULL;
+    return whole(roles) ? "NONE" : NULL;
 }
 
 const struct host_people_ops gitlab_roles = {
     .kept_bytes = sizeof(struct roles),
     .add = add_person,
     .read = read_roles,
+    .whole = whole,
     .association = association,
 };

@@ -361,6 +361,7 @@ enum rc gitlab_view(struct forge_call *call, const struct pr_ref *ref, struct ar
     if (rc == RC_OK)
         rc = checks_gitlab.of_commit(call, ref->url, view.head, arena, &view.checks,
                                      &view.check_count, err);
+    view.cut |= rc == RC_OK && view.check_count == PR_CHECKS_MAX;
     if (rc == RC_OK)
         *ret_view = view;
     return rc;

@@ -207,6 +207,15 @@ static bool is_of_change(const struct host_pr *pr, const struct publishing *publ
     return !pr->foreign_head && text_same(pr->head_branch, publishing->change->branch);
 }
 
+/* One branch may have pull requests into several: that of the run is meant, or one into its
+   target. */
+static bool is_meant(const struct host_pr *pr, const struct publishing *publishing)
+{
+    const struct forge_change *change = publishing->change;
+    return text_same(pr->target_branch, change->target_branch) ||
+           text_same(hosted_run_of(pr->body, publishing->remote.arena), change->run_id);
+}
+
 /* Found: an open one from this branch, by anyone; or one that shows this commit and was merged.
    RC_CONFLICT: a person has closed it. */
 static enum rc find_pr(const struct publishing *publishing, struct host_pr *ret_pr, bool *ret_found,
@@ -224,7 +233,7 @@ static enum rc find_pr(const struct publishing *publishing, struct host_pr *ret_
     const struct host_pr *open = NULL, *merged = NULL, *closed = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct host_pr *pr = &prs[i];
-        if (!is_of_change(pr, publishing))
+        if (!is_of_change(pr, publishing) || !is_meant(pr, publishing))
             continue;
         if (pr->open && open == NULL)
             open = pr;

@@ -55,8 +55,7 @@ static bool add_comment(void *ctx, const struct js *item)
     struct arena *arena = reader->api.arena;
     if (host->is_comment != NULL && !host->is_comment(item))
         return true;
-    if (issue->comment_count == ISSUE_COMMENTS_MAX)
-        return false;
+    issue_make_room(issue);
     issue->comments[issue->comment_count++] = (struct issue_comment){
         .author = user_of(host, item, arena),
         .body = arena_strdup(arena, js_get_str(item, "body", "")),

@@ -49,6 +49,8 @@ enum rc host_people_of_view(const struct host_people *people, struct pr_view *vi
     enum rc rc = people->ops->read(people->api, people->kept, err);
     if (rc != RC_OK)
         return rc;
+    bool any = view->review_count > 0 || view->thread_count > 0;
+    view->cut |= any && !people->ops->whole(people->kept);
     for (size_t i = 0; i < view->review_count; i++)
         view->reviews[i].association = trusted_as(people, view->reviews[i].author);
     for (size_t i = 0; i < view->thread_count; i++) {

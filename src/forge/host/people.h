@@ -14,6 +14,8 @@ struct host_people_ops {
     void (*add)(void *kept, struct arena *arena, const struct js *user);
     /* RC_OK also when the token may not ask. */
     enum rc (*read)(const struct host_api *api, void *kept, struct err *err);
+    /* Was everyone looked up who was to be?  Else some who are trusted may not be known as such. */
+    bool (*whole)(const void *kept);
     /* OWNER, MEMBER, CONTRIBUTOR or NONE; NULL: not known. */
     const char *(*association)(const struct host_api *api, const void *kept, const char *login);
 };
@@ -32,7 +34,8 @@ MUST_USE enum rc host_people_one(const struct host_api *api, const struct host_p
 /* Asks, and fills in the association of each author. */
 MUST_USE enum rc host_people_of_issue(const struct host_people *people, struct issue *issue,
                                       struct err *err);
-/* The same; one who cannot be looked up is NONE: nothing is known that would trust them. */
+/* The same; one who cannot be looked up is NONE: nothing is known that would trust them.  What such
+   a person says against the merge is not heard then: the view counts as cut. */
 MUST_USE enum rc host_people_of_view(const struct host_people *people, struct pr_view *view,
                                      struct err *err);
 #endif

@@ -22,8 +22,11 @@ enum {
     LIMIT_WAIT_MIN_MS = 1000,
     LIMIT_WAIT_MAX_MS = 2 * 3600 * 1000,
     RETRY_AFTER_MAX_S = 24 * 3600,
+    CALLS_MAX = 1000 * 1000 * 1000,
 };
 #define CLOCK_SLACK_US (5 * US_PER_SECOND)
+/* No forge counts in longer windows: such an end is in another unit, or none at all. */
+#define WINDOW_US_MAX (25 * US_PER_HOUR)
 
 /* ---- the rate limit ---- */
 
@@ -36,6 +39,19 @@ static int64_t number_in(const struct rest_raw *raw, const char *name, int64_t f
         return fallback;
     memcpy(digits, value.at, value.len);
     return text_to_i64(digits, &number) && number >= 0 ? number : fallback;
+}
+
+/* So many calls; -1: not told, or more than there can be. */
+static int64_t calls_in(const struct rest_raw *raw, const char *name)
+{
+    int64_t calls = number_in(raw, name, -1);
+    return calls <= CALLS_MAX ? calls : -1;
+}
+
+static int64_t retry_after_ms(const struct rest_raw *raw)
+{
+    int64_t wait_s = number_in(raw, "Retry-After", 0);
+    return (wait_s < RETRY_AFTER_MAX_S ? wait_s : RETRY_AFTER_MAX_S) * 1000;
 }
 
 static bool says_secondary(struct str body)
@@ -70,15 +86,20 @@ static bool date_of(const struct rest_raw *raw, int64_t *ret_us)
     return time_parse(iso, ret_us);
 }
 
-/* The end of the window by our clock, where the forge's differs by more than an answer takes. */
-static int64_t own_reset_us(const struct rest_raw *raw, int64_t reset_us, int64_t now_us)
+/* The end of the window by our clock, where the forge's differs by more than an answer takes; -1:
+   it tells none. */
+static int64_t own_reset_us(const struct rest_raw *raw, int64_t now_us)
 {
-    int64_t date_us = 0;
-    if (reset_us <= 0 || !date_of(raw, &date_us))
-        return reset_us;
-    int64_t ahead_us = now_us - date_us;
-    bool differs = ahead_us > CLOCK_SLACK_US || ahead_us < -CLOCK_SLACK_US;
-    return differs && reset_us + ahead_us > 0 ? reset_us + ahead_us : reset_us;
+    int64_t date_us = 0, reset_s = number_in(raw, raw->request->dialect->reset, -1);
+    if (reset_s < 0 || reset_s > INT64_MAX / (2 * US_PER_SECOND))
+        return -1;
+    int64_t reset_us = reset_s * US_PER_SECOND;
+    if (reset_us > 0 && date_of(raw, &date_us)) {
+        int64_t ahead_us = now_us - date_us;
+        bool differs = ahead_us > CLOCK_SLACK_US || ahead_us < -CLOCK_SLACK_US;
+        reset_us = differs && reset_us + ahead_us > 0 ? reset_us + ahead_us : reset_us;
+    }
+    return reset_us <= now_us + WINDOW_US_MAX ? reset_us : -1;
 }
 
 struct forge_limit_seen rest_limit_seen(const struct rest_raw *raw, struct arena *arena)
@@ -89,24 +110,19 @@ struct forge_limit_seen rest_limit_seen(const struct rest_raw *raw, struct arena
     struct forge_limit_seen seen = {
         .host = raw->request->host,
         .resource = raw->request->resource != NULL ? raw->request->resource : "core",
-        .limit = number_in(raw, dialect->limit, -1),
-        .remaining = number_in(raw, dialect->remaining, -1),
-        .reset_us = number_in(raw, dialect->reset, -1),
+        .limit = calls_in(raw, dialect->limit),
+        .remaining = calls_in(raw, dialect->remaining),
     };
     if (resource.at != NULL && resource.len > 0 && resource.len < 64)
         seen.resource = str_dup(arena, resource);
     const struct clock clock = clock_real();
     int64_t now_us = clock_now_us(&clock);
-    if (seen.reset_us > 0 && seen.reset_us < INT64_MAX / (2 * US_PER_SECOND))
-        seen.reset_us = own_reset_us(raw, seen.reset_us * US_PER_SECOND, now_us);
-    bool refused = raw->status == 403 || raw->status == 429;
-    int64_t wait_s = number_in(raw, "Retry-After", 0);
-    if (!refused)
+    seen.reset_us = own_reset_us(raw, now_us);
+    if (raw->status != 403 && raw->status != 429)
         return seen;
-    if (wait_s > 0)
-        seen.retry_ms = (wait_s < RETRY_AFTER_MAX_S ? wait_s : RETRY_AFTER_MAX_S) * 1000;
+    seen.retry_ms = retry_after_ms(raw);
     seen.secondary = seen.remaining != 0 &&
-                     (wait_s > 0 || raw->status == 429 || says_secondary(raw->body));
+                     (seen.retry_ms > 0 || raw->status == 429 || says_secondary(raw->body));
     if (seen.secondary && seen.retry_ms == 0)
         seen.retry_ms = SECONDARY_WAIT_MS;
     if (seen.remaining == 0 && seen.retry_ms == 0 && seen.reset_us <= now_us)
@@ -244,7 +260,7 @@ enum rc rest_refused(const struct rest_raw *raw, const struct forge_limit_seen *
                          request->dialect->name, raw->status, request->method,
                          path_len < 120 ? path_len : 120, request->path, *said ? ": " : "", said);
     if (err != NULL && raw->status >= 500)
-        err->retry_ms = number_in(raw, "Retry-After", 0) * 1000;
+        err->retry_ms = retry_after_ms(raw);
     return rc;
 }
 

@@ -34,10 +34,13 @@ struct issue {
     struct str labels; /* A JSON array of texts. */
     int64_t created_us, updated_us;
     int64_t comment_count;
-    struct issue_comment *comments; /* comment_count of them, oldest first; NULL in listings. */
+    struct issue_comment *comments; /* The newest, oldest first; NULL in listings. */
     const char *association;        /* Of the author, as above. */
     struct str assignees;           /* A JSON array of logins; empty: not told. */
 };
+
+/* For one more comment: of ISSUE_COMMENTS_MAX the oldest goes.  Commands are in the newest. */
+void issue_make_room(struct issue *issue);
 
 struct forge_comment; /* forge/port/prs.h */
 

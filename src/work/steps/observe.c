@@ -13,9 +13,11 @@
 #include "core/pr/ci_failure.h"
 #include "core/pr/shepherd_facts.h"
 #include "core/text/prose.h"
+#include "core/text/redact.h"
 #include "forge/port/checks.h"
 #include "forge/port/prs.h"
 #include "work/job/repo_step.h"
+#include "work/job/step_secrets.h"
 #include <string.h>
 
 enum {
@@ -170,6 +172,37 @@ static enum rc examine(struct observing *observing, const struct check_view *che
     return rc;
 }
 
+/* What a check has printed goes into events, a question to people and the prompt of a repair. */
+static void hide_secrets(struct step *step, struct ci_failure *failure)
+{
+    const struct secrets *secrets = step_secrets(step);
+    failure->summary = redact_dup(secrets, failure->summary, step->arena);
+    failure->line = redact_dup(secrets, failure->line, step->arena);
+}
+
+/* The same for what the view holds of others. */
+static void hide_secrets_of_view(struct step *step, struct pr_view *view)
+{
+    const struct secrets *secrets = step_secrets(step);
+    for (size_t i = 0; i < view->check_count; i++) {
+        struct check_view *check = &view->checks[i];
+        if (check->summary != NULL)
+            check->summary = redact_dup(secrets, check->summary, step->arena);
+    }
+    for (size_t i = 0; i < view->review_count; i++) {
+        struct review_view *review = &view->reviews[i];
+        if (review->body != NULL)
+            review->body = redact_dup(secrets, review->body, step->arena);
+    }
+    for (size_t i = 0; i < view->thread_count; i++) {
+        struct thread_view *thread = &view->threads[i];
+        for (size_t at = 0; at < thread->comment_count; at++)
+            if (thread->comments[at].body != NULL)
+                thread->comments[at].body = redact_dup(secrets, thread->comments[at].body,
+                                                       step->arena);
+    }
+}
+
 static enum rc examine_all(struct observing *observing, struct err *err)
 {
     const struct pr_view *view = &observing->view;
@@ -181,6 +214,8 @@ static enum rc examine_all(struct observing *observing, struct err *err)
         observing->names[observing->count] = check->name;
         rc = examine(observing, check, observing->count < LOGS_MAX,
                      &observing->failures[observing->count], err);
+        if (rc == RC_OK)
+            hide_secrets(observing->step, &observing->failures[observing->count]);
         observing->count += rc == RC_OK;
     }
     return rc;
@@ -277,6 +312,8 @@ enum rc step_observe(struct step *step, struct err *err)
         rc = fault_point("observe.read", err);
     if (rc == RC_OK)
         rc = observing->forge->prs->view(&call, &ref, step->arena, &observing->view, err);
+    if (rc == RC_OK)
+        hide_secrets_of_view(step, &observing->view);
     read_paths(observing);
     if (rc == RC_OK && observing->view.state == PR_OPEN && has_news(observing))
         rc = examine_all(observing, err);

@@ -192,6 +192,9 @@ static enum rc land_by_forge(struct hauling *hauling, struct err *err)
     }
     if (rc == RC_OK && landed == 0 && !text_same(hauling->tip, hauling->landing.base))
         return haul_moved(hauling, err);
+    /* Since then others may have pushed: onto that nothing was verified. */
+    if (rc == RC_OK && landed > 0 && landed < hauling->landing.count)
+        rc = shows(hauling, hauling->positions[landed - 1].tree, &same, err);
     while (rc == RC_OK && same && landed < hauling->landing.count) {
         rc = merge_one(hauling, landed, commit, err);
         if (rc == RC_OK)

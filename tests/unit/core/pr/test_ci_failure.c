@@ -239,6 +239,71 @@ START_TEST(answers_are_taken_from_the_summary)
 }
 END_TEST
 
+enum { MANY = REPAIR_THREADS_MAX + 5 };
+
+/* A thread that a stranger has begun with a long text, and a member has the last word in. */
+static struct thread_view thread_at(size_t i, struct thread_comment comments[2], char *text)
+{
+    comments[0] = (struct thread_comment){
+        .author = "eve", .association = "NONE", .body = text, .created_us = 1};
+    comments[1] = (struct thread_comment){.author = "ann",
+                                          .association = "MEMBER",
+                                          .body = "rename it, not what eve says",
+                                          .created_us = (int64_t)(MANY - i) * 1000};
+    return (struct thread_view){
+        .id = "t", .path = "a\nb.c", .line = 3, .comments = comments, .comment_count = 2};
+}
+
+START_TEST(a_repair_is_told_all_that_it_answers_for)
+{
+    static char text[REPAIR_COMMENT_MAX];
+    static struct thread_comment comments[MANY][2];
+    struct thread_view views[MANY];
+    struct repair_thread *threads = NULL;
+    int64_t until_us = 0;
+    CLEANUP(arena_release) struct arena arena = {0};
+    memset(text, 'x', sizeof text - 1);
+    for (size_t i = 0; i < MANY; i++)
+        views[i] = thread_at(i, comments[i], text);
+    const struct pr_view view = {.author = "drover", .threads = views, .thread_count = MANY};
+    size_t count = repair_threads(&view, 0, &arena, &threads, &until_us);
+    ck_assert_uint_eq(count, REPAIR_THREADS_MAX);
+    /* The five that are left out were said later, and ask again. */
+    ck_assert_int_eq(until_us, (REPAIR_THREADS_MAX + 1) * 1000 - 1);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_str_eq(threads[i].text, "ann: rename it, not what eve says\n");
+    for (size_t i = 0; i < count; i++) /* The longest that there may be. */
+        threads[i].text = arena_strndup(&arena, text, 480);
+    const struct repair_request request = {.cause = REPAIR_REVIEW,
+                                           .number = 7,
+                                           .title = "Fix",
+                                           .branch = "b",
+                                           .target_branch = "main",
+                                           .threads = threads,
+                                           .thread_count = count,
+                                           .boundary = "0123456789abcdef0123456789abcdef"};
+    const char *prompt = repair_prompt(&request, &arena);
+    ck_assert_ptr_nonnull(strstr(prompt, "Thread 40 (a b.c, line 3)\n"));
+    ck_assert_ptr_nonnull(strstr(prompt, "one line for each: `Thread N: what was done`.\n"));
+}
+END_TEST
+
+START_TEST(few_threads_are_told_with_what_was_said_before)
+{
+    struct thread_comment comments[2];
+    char text[] = "why not a loop?";
+    struct thread_view thread = thread_at(0, comments, text);
+    const struct pr_view view = {.author = "drover", .threads = &thread, .thread_count = 1};
+    struct repair_thread *threads = NULL;
+    int64_t until_us = 0;
+    CLEANUP(arena_release) struct arena arena = {0};
+    ck_assert_uint_eq(repair_threads(&view, 0, &arena, &threads, &until_us), 1);
+    ck_assert_int_eq(until_us, comments[1].created_us);
+    ck_assert_str_eq(threads[0].text,
+                     "eve (not trusted): why not a loop?\nann: rename it, not what eve says\n");
+}
+END_TEST
+
 Suite *ci_failure_suite(void)
 {
     Suite *suite = suite_create("ci_failure");
@@ -250,6 +315,8 @@ Suite *ci_failure_suite(void)
     tcase_add_test(tc, what_has_to_be_dealt_with_first);
     tcase_add_test(tc, what_others_say_does_not_leave_its_fence);
     tcase_add_test(tc, a_prompt_is_bounded);
+    tcase_add_test(tc, a_repair_is_told_all_that_it_answers_for);
+    tcase_add_test(tc, few_threads_are_told_with_what_was_said_before);
     tcase_add_test(tc, answers_are_taken_from_the_summary);
     suite_add_tcase(suite, tc);
     return suite;

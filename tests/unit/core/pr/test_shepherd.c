@@ -502,6 +502,31 @@ START_TEST(who_may_merge)
 }
 END_TEST
 
+START_TEST(a_view_that_was_cut_is_merged_by_no_one_but_a_person)
+{
+    struct review_view approved[] = {{.author = "ann", .verdict = REVIEW_APPROVED, .commit = "h2"}};
+    static const enum shepherd_merge rules[] = {SHEPHERD_MERGE_AUTO, SHEPHERD_MERGE_APPROVED};
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        struct pr_view view = view_of(NULL, 0, approved, 1);
+        struct shepherd_known known = known_at(HOUR);
+        known.merge = rules[i];
+        ck_assert_int_eq(shepherd_facts_of(&view, &known).permission, MERGE_GRANTED);
+        view.cut = true; /* A red check, or a request for changes, may be what is missing. */
+        struct shepherd_facts facts = shepherd_facts_of(&view, &known);
+        struct shepherd_decision decided = shepherd_decide(&facts);
+        ck_assert_int_eq(decided.acts, ACT_ASK_MERGE);
+        ck_assert_ptr_nonnull(strstr(decided.reason, "could not read all"));
+        view.review_count = 0; /* The approval may be missing as well: it is not waited for. */
+        ck_assert_int_eq(shepherd_facts_of(&view, &known).review, REVIEW_QUIET);
+        known.granted_head = "h2";
+        facts = shepherd_facts_of(&view, &known);
+        ck_assert_int_eq(shepherd_decide(&facts).acts, ACT_MERGE);
+        known.merge = SHEPHERD_MERGE_NEVER;
+        ck_assert_int_eq(shepherd_facts_of(&view, &known).permission, MERGE_BY_OTHERS);
+    }
+}
+END_TEST
+
 Suite *shepherd_suite(void)
 {
     Suite *suite = suite_create("shepherd");
@@ -521,6 +546,7 @@ Suite *shepherd_suite(void)
     tcase_add_test(tc, comments_are_collected_until_the_reviewer_is_done);
     tcase_add_test(tc, a_request_for_changes_stands_until_it_is_dealt_with_or_taken_back);
     tcase_add_test(tc, who_may_merge);
+    tcase_add_test(tc, a_view_that_was_cut_is_merged_by_no_one_but_a_person);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -217,6 +217,21 @@ START_TEST(a_push_by_a_person_restarts_all)
 }
 END_TEST
 
+START_TEST(what_did_not_land_behind_one_that_did_is_tested_again)
+{
+    const struct train_rules rules = {.ahead_max = 2, .batch_max = 8};
+    struct told told;
+    size_t at = 9;
+    tell(&told, "lllT", true);
+    train_arrived(&told.train, 0);
+    train_missed(&told.train);
+    train_shed(&told.train);
+    ck_assert_str_eq(show(&told.train), "WWW");
+    ck_assert_int_eq(train_next(&told.train, &rules, &at), TRAIN_TEST);
+    ck_assert_uint_eq(at, 0);
+}
+END_TEST
+
 /* ---- random trains against a model ---- */
 
 enum { MODEL_CARS = 40, MODEL_STEPS = 4000 };
@@ -624,6 +639,7 @@ Suite *train_suite(void)
     tcase_add_test(tc, a_new_head_restarts_what_contains_it);
     tcase_add_test(tc, one_that_leaves_restarts_what_is_behind_it);
     tcase_add_test(tc, a_push_by_a_person_restarts_all);
+    tcase_add_test(tc, what_did_not_land_behind_one_that_did_is_tested_again);
     tcase_add_test(tc, random_trains_land_what_was_verified_and_name_the_guilty);
     tcase_add_test(tc, twenty_with_two_bad_ones_cost_little);
     suite_add_tcase(suite, tc);

@@ -116,6 +116,56 @@ START_TEST(long_lists_are_read_page_by_page)
 }
 END_TEST
 
+#define WHOLE VIEW(EMPTY, EMPTY, EMPTY)
+#define CHECK_PATH                                                                              \
+    "[\"repository\",\"pullRequest\",\"commits\",\"nodes\",0,\"commit\",\"statusCheckRollup\"," \
+    "\"contexts\",\"nodes\",0]"
+static const struct {
+    const char *body;
+    bool cut;
+} halves[] = {
+    {"{\"data\":" WHOLE "}", false},
+    /* A token without the permission for checks. */
+    {"{\"data\":" VIEW(EMPTY, EMPTY,
+                       "{" LAST ",\"nodes\":[null]}") ",\"errors\":[{\"type\":"
+                                                      "\"FORBIDDEN\",\"path\":" CHECK_PATH
+                                                      ",\"message\":\"Resource not accessible\"}]}",
+     true},
+    {"{\"data\":" WHOLE ",\"errors\":[{\"message\":\"Something went wrong\"}]}", true},
+    {"{\"data\":" VIEW("null", EMPTY, EMPTY) "}", true},
+    {"{\"data\":" VIEW(EMPTY, "null", EMPTY) "}", true},
+    /* Nothing that speaks for or against it. */
+    {"{\"data\":" WHOLE ",\"errors\":[{\"type\":\"FORBIDDEN\",\"path\":[\"repository\","
+     "\"pullRequest\",\"autoMergeRequest\"],\"message\":\"no\"}]}",
+     false},
+};
+
+START_TEST(a_view_with_less_than_was_asked_for_is_cut)
+{
+    KIT_OPEN({.request = "POST /api/graphql HTTP", .body = halves[_i].body});
+    ck_assert_int_eq(prs_github.view(&kit_call, &ref, &kit_arena, &view, &kit_err), RC_OK);
+    ck_assert_int_eq(view.cut, halves[_i].cut);
+}
+END_TEST
+
+START_TEST(pages_of_two_heads_are_cut_and_an_unknown_association_is_none)
+{
+    static const char next[] = "{\"data\":{\"repository\":{\"pullRequest\":{\"number\":5,"
+                               "\"headRefOid\":\"" KIT_BASE "\",\"baseRefName\":\"main\","
+                               "\"reviews\":" EMPTY ",\"reviewThreads\":" EMPTY
+                               ",\"commits\":{\"nodes\":[]}}}}}";
+    KIT_OPEN(KIT_GRAPHQL("\"reviews\":null",
+                         VIEW("{\"pageInfo\":{\"hasNextPage\":true,\"endCursor\":\"r1\"},"
+                              "\"nodes\":[" REVIEW("R1") "]}",
+                              EMPTY, EMPTY)),
+             {.request = "POST /api/graphql HTTP", .body = next});
+    ck_assert_int_eq(prs_github.view(&kit_call, &ref, &kit_arena, &view, &kit_err), RC_OK);
+    ck_assert_str_eq(view.head, KIT_BASE);
+    ck_assert(view.cut);
+    ck_assert_str_eq(view.reviews[0].association, "NONE");
+}
+END_TEST
+
 static const struct {
     const char *mergeable, *state;
     enum pr_mergeable want;
@@ -236,6 +286,20 @@ START_TEST(a_mark_by_another_person_is_not_ours)
 }
 END_TEST
 
+#define COPY(id, login) COMMENT(id, login, "x\\n<!-- drover:progress -->") ","
+
+/* One of them is a person of the name that the App has. */
+START_TEST(copies_of_a_mark_by_many_cost_one_question)
+{
+    static const char body[] = "[" COPY("1", "mallory") COPY("2", "eve") COPY("3", "mallory")
+        COPY("4", "drover") COMMENT("5", "drover[bot]", "Old.\\n\\n<!-- drover:progress -->") "]";
+    KIT_OPEN({.request = "GET " P "/issues/5/comments?per_page=100 HTTP", .body = body},
+             ME("drover[bot]"),
+             {.request = "PATCH " P "/issues/comments/5 HTTP", .body = "{\"id\":5}"});
+    ck_assert_int_eq(prs_github.comment(&kit_call, &ref, &words, &kit_err), RC_OK);
+}
+END_TEST
+
 START_TEST(a_comment_is_not_written_where_the_list_could_not_be_read)
 {
     KIT_OPEN({.request = "GET " P "/issues/5/comments?per_page=100 HTTP",
@@ -316,6 +380,20 @@ START_TEST(a_review_is_submitted_once_for_a_head)
     ck_assert_int_eq(prs_github.review(&kit_call, &ref, &approval, &kit_err), RC_OK);
     ck_assert_int_eq(prs_github.review(&kit_call, &ref, &approval, &kit_err), RC_CONFLICT);
     ck_assert_ptr_nonnull(strstr(kit_err.text, "your own pull request"));
+}
+END_TEST
+
+START_TEST(a_review_behind_the_copy_of_another_is_found)
+{
+    static const char mark[] = "\"body\":\"ok\\n<!-- drover:cert -->\",\"state\":\"APPROVED\","
+                               "\"commit_id\":\"" KIT_HEAD "\"}";
+    const char *reviews = arena_printf(&kit_arena,
+                                       "[{\"id\":1,\"user\":{\"login\":\"mallory\"},%s,"
+                                       "{\"id\":2,\"user\":{\"login\":\"drover[bot]\"},%s]",
+                                       mark, mark);
+    KIT_OPEN({.request = "GET " P "/pulls/5/reviews?per_page=100 HTTP", .body = reviews},
+             ME("drover"));
+    ck_assert_int_eq(prs_github.review(&kit_call, &ref, &approval, &kit_err), RC_OK);
 }
 END_TEST
 
@@ -437,16 +515,20 @@ Suite *github_prs_suite(void)
     tcase_add_checked_fixture(tc, NULL, github_kit_close);
     tcase_add_test(tc, a_view_is_one_query);
     tcase_add_test(tc, long_lists_are_read_page_by_page);
+    tcase_add_loop_test(tc, a_view_with_less_than_was_asked_for_is_cut, 0, COUNT_OF(halves));
+    tcase_add_test(tc, pages_of_two_heads_are_cut_and_an_unknown_association_is_none);
     tcase_add_loop_test(tc, states_of_merging_are_those_of_the_port, 0,
                         (int)COUNT_OF(merge_states));
     tcase_add_test(tc, a_view_of_nothing_is_an_error);
     tcase_add_test(tc, changes_are_listed_since_a_time);
     tcase_add_test(tc, a_comment_is_written_once_and_then_edited);
     tcase_add_test(tc, a_mark_by_another_person_is_not_ours);
+    tcase_add_test(tc, copies_of_a_mark_by_many_cost_one_question);
     tcase_add_test(tc, a_comment_is_not_written_where_the_list_could_not_be_read);
     tcase_add_test(tc, a_long_comment_is_cut);
     tcase_add_test(tc, labels_and_reviewers_are_added);
     tcase_add_test(tc, a_review_is_submitted_once_for_a_head);
+    tcase_add_test(tc, a_review_behind_the_copy_of_another_is_found);
     tcase_add_test(tc, a_thread_is_answered_once);
     tcase_add_test(tc, a_thread_is_resolved_once);
     tcase_add_test(tc, a_draft_is_made_ready_once);

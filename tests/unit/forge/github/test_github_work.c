@@ -197,6 +197,34 @@ START_TEST(an_issue_comes_with_its_comments)
 }
 END_TEST
 
+/* Comments with the ids 1 to count. */
+static const char *many_comments(int count)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, 512 * 1024);
+    for (int i = 1; i <= count; i++)
+        buf_addf(&text, "%s{\"id\":%d,\"user\":{\"login\":\"eve\"},\"body\":\"x\"}",
+                 i == 1 ? "[" : ",", i);
+    buf_adds(&text, "]");
+    return arena_strdup(&kit_arena, buf_text(&text));
+}
+
+START_TEST(of_many_comments_the_newest_are_read)
+{
+    KIT_OPEN({.request = "GET " P "/issues/3 HTTP",
+              .body = "{\"number\":3,\"title\":\"t\",\"comments\":1234}"},
+             {.request = "GET " P "/issues/3/comments?per_page=100&page=8 HTTP",
+              .body = many_comments(ISSUE_COMMENTS_MAX + 7)});
+    struct issue issue;
+    ck_assert_msg(issues_github.get(&issues_github, &kit_call, KIT_URL, 3, &kit_arena, &issue,
+                                    &kit_err) == RC_OK,
+                  "%s", kit_err.text);
+    ck_assert_int_eq(issue.comment_count, ISSUE_COMMENTS_MAX);
+    ck_assert_int_eq(issue.comments[0].id, 8);
+    ck_assert_int_eq(issue.comments[ISSUE_COMMENTS_MAX - 1].id, ISSUE_COMMENTS_MAX + 7);
+}
+END_TEST
+
 static const struct script_step not_issues[] = {
     {.status = "404 Not Found", .body = "{\"message\":\"Not Found\"}"},
     {.status = "410 Gone", .body = "{\"message\":\"This issue was deleted\"}"},
@@ -399,6 +427,7 @@ Suite *github_work_suite(void)
     tcase_add_test(tc, drovers_check_run_is_made_and_then_changed);
     tcase_add_test(tc, a_person_sets_a_status_instead);
     tcase_add_test(tc, an_issue_comes_with_its_comments);
+    tcase_add_test(tc, of_many_comments_the_newest_are_read);
     tcase_add_loop_test(tc, what_is_no_issue_is_not_found, 0, (int)COUNT_OF(not_issues));
     tcase_add_test(tc, issues_are_listed_without_pull_requests);
     tcase_add_test(tc, issues_are_opened_commented_and_closed);

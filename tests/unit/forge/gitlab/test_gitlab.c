@@ -169,6 +169,51 @@ START_TEST(a_view_has_checks_reviews_and_threads)
 }
 END_TEST
 
+/* Statuses of a commit, each of another name. */
+static const char *statuses(size_t count)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, 64 * 1024);
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&text, "%s{\"id\":%zu,\"name\":\"c%zu\",\"status\":\"success\"}",
+                 i == 0 ? "[" : ",", i + 1, i);
+    buf_adds(&text, "]");
+    return arena_strdup(&host_arena, buf_text(&text));
+}
+
+static const struct {
+    const char *members; /* The status of their list. */
+    size_t checks;
+    bool cut;
+} partial[] = {
+    {"200 OK", 1, false},
+    {"403 Forbidden", 1, true}, /* Who has objected may be one who is trusted. */
+    {"200 OK", PR_CHECKS_MAX, true},
+};
+
+START_TEST(a_view_that_may_lack_something_is_cut)
+{
+    struct pr_view view;
+    HOST_SCRIPT(API, {.request = "GET " M " ", .body = Q(MR(""))},
+                {.request = "GET " P "/repository/branches/main ",
+                 .body = Q("{'commit':{'id':'" HOST_BASE "'}}")},
+                {.request = "GET " M "/approvals ",
+                 .body = Q("{'approved_by':[{'user':{'id':1,'username':'ann'}}]}")},
+                {.request = "GET " M "/reviewers?", .body = "[]"},
+                {.request = "GET " M "/discussions?", .body = "[]"},
+                {.request = "GET " M "/versions?", .body = "[]"},
+                {.request = "GET " P "/members/all?",
+                 .status = partial[_i].members,
+                 .body = Q("[{'id':1,'access_level':40}]")},
+                {.request = "GET " P "/pipelines?sha=" HOST_HEAD, .body = "[]"},
+                {.request = "GET " P "/repository/commits/" HOST_HEAD "/statuses?",
+                 .body = statuses(partial[_i].checks)});
+    OK(prs_gitlab.view(&host_call, &ref, &host_arena, &view, &host_err));
+    ck_assert_uint_eq(view.check_count, partial[_i].checks);
+    ck_assert_int_eq(view.cut, partial[_i].cut);
+}
+END_TEST
+
 START_TEST(a_view_of_something_else_is_corrupt)
 {
     struct pr_view view;
@@ -473,6 +518,7 @@ Suite *gitlab_suite(void)
     tcase_add_test(tc, a_project_is_found_by_its_address);
     tcase_add_test(tc, a_title_is_freed_from_what_makes_a_draft);
     tcase_add_test(tc, a_view_has_checks_reviews_and_threads);
+    tcase_add_loop_test(tc, a_view_that_may_lack_something_is_cut, 0, COUNT_OF(partial));
     tcase_add_test(tc, a_view_of_something_else_is_corrupt);
     tcase_add_test(tc, a_comment_is_made_once);
     tcase_add_test(tc, a_comment_is_edited_if_it_is_ours);

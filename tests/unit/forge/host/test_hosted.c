@@ -109,10 +109,11 @@ static struct host_pr *add_pr(const char *branch, const char *body)
     return pr;
 }
 
-static bool is_open(const char *branch)
+static bool is_open(const char *branch, const char *target)
 {
     for (size_t i = 0; i < host.count; i++)
-        if (host.prs[i].open && text_same(host.prs[i].head_branch, branch))
+        if (host.prs[i].open && text_same(host.prs[i].head_branch, branch) &&
+            text_same(host.prs[i].target_branch, target))
             return true;
     return false;
 }
@@ -128,7 +129,7 @@ static enum rc fake_create(struct forge_call *call, const struct host_repo *repo
         &kit, "git --git-dir=origin.git rev-parse --verify -q refs/heads/%s || true", pr->branch);
     if (head[0] == '\0')
         return err_set(err, RC_INVALID, "HEAD_INVALID", "there is no such branch");
-    if (is_open(pr->branch))
+    if (is_open(pr->branch, pr->target_branch))
         return err_set(err, RC_CONFLICT, "EXISTS", "there is one already");
     enum rc rc = host.create_fails;
     host.create_fails = RC_OK;
@@ -323,6 +324,23 @@ START_TEST(one_that_a_person_opened_from_the_branch_is_taken)
     ck_assert_int_eq(pr.number, by_hand->number);
     ck_assert_int_eq(host.created, 0);
     ck_assert_str_eq(by_hand->body, "I was faster.");
+}
+END_TEST
+
+START_TEST(one_into_another_branch_is_not_that_of_the_change)
+{
+    struct forge_change change = change_of("run-a");
+    (void)open_pr(&change);
+    host.count = 0;
+    host.created = 0;
+    add_pr("drover/run-a", "For the release as well.")->target_branch = "release";
+    struct forge_pr pr = open_pr(&change);
+    ck_assert(!pr.found);
+    ck_assert_int_eq(pr.number, 2);
+    ck_assert_str_eq(host.prs[1].target_branch, "main");
+    host.prs[1].target_branch = "develop"; /* A person has changed where the run's own goes. */
+    ck_assert_int_eq(open_pr(&change).number, 2);
+    ck_assert_int_eq(host.created, 1);
 }
 END_TEST
 
@@ -682,6 +700,7 @@ Suite *hosted_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, publishing_twice_gives_one_branch_and_one_pull_request);
     tcase_add_test(tests, one_that_a_person_opened_from_the_branch_is_taken);
+    tcase_add_test(tests, one_into_another_branch_is_not_that_of_the_change);
     tcase_add_loop_test(tests, a_creation_without_an_answer_is_found, 0, answers);
     tcase_add_loop_test(tests, a_creation_that_failed_is_made_by_the_next_try, 0, answers);
     tcase_add_test(tests, another_that_opens_it_meanwhile_is_met);

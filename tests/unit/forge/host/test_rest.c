@@ -273,6 +273,10 @@ static const struct {
     {"502 Bad Gateway", "", "<html>", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "502", 0, false},
     {"503 Unavailable", "Retry-After: 5\r\n", "{}", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "503",
      5000, false},
+    {"503 Unavailable", "Retry-After: 9223372036854775807\r\n", "{}", RC_UNREACHABLE,
+     "FORGE_UNAVAILABLE", "503", 24 * 3600 * 1000, false},
+    {"429 Too Many Requests", "retry-after: 9223372036854775807\r\n", "{}", RC_LIMIT, "FORGE_LIMIT",
+     "secondary", 24 * 3600 * 1000, true},
     {"504 Timeout", "", "{}", RC_UNREACHABLE, "FORGE_UNAVAILABLE", "504", 0, false},
     {"413 Too Large", "", "{}", RC_TOO_LARGE, "FORGE_TOO_LARGE", "413", 0, false},
     {"451 Legal", "", "{}", RC_DENIED, "FORGE_DENIED", "451", 0, false},
@@ -300,6 +304,33 @@ START_TEST(refusals_have_a_meaning)
             ck_assert_int_eq(gate_seen.seen.retry_ms, refusals[_i].retry_ms);
     }
     ck_assert_ptr_null(answer.document);
+    api_script_done(script);
+}
+END_TEST
+
+/* A worker passes them on, and the server takes no others. */
+static const struct {
+    const char *headers;
+    int64_t limit, remaining, reset_us;
+} numbers[] = {
+    {"X-RateLimit-Limit: 9223372036854775807\r\nX-RateLimit-Remaining: 1000000000\r\n", -1,
+     1000000000, -1},
+    {"X-RateLimit-Remaining: 7\r\nX-RateLimit-Reset: 9223372036854775807\r\n", -1, 7, -1},
+    {"X-RateLimit-Remaining: 7\r\nX-RateLimit-Reset: 4611686018427\r\n", -1, 7, -1},
+    /* In milliseconds. */
+    {"X-RateLimit-Remaining: 7\r\nX-RateLimit-Reset: 1700000000000\r\n", -1, 7, -1},
+    {"X-RateLimit-Remaining: 7\r\nX-RateLimit-Reset: 60\r\n", -1, 7, 60 * US_PER_SECOND},
+};
+
+START_TEST(numbers_that_cannot_be_are_not_told)
+{
+    struct api_script *script = API_SCRIPT(
+        {.request = "GET /api/v3/x", .headers = numbers[_i].headers, .body = "{}"});
+    ck_assert_int_eq(get(script, "/x"), RC_OK);
+    ck_assert_int_eq(gate_seen.told, 1);
+    ck_assert_int_eq(gate_seen.seen.limit, numbers[_i].limit);
+    ck_assert_int_eq(gate_seen.seen.remaining, numbers[_i].remaining);
+    ck_assert_int_eq(gate_seen.seen.reset_us, numbers[_i].reset_us);
     api_script_done(script);
 }
 END_TEST
@@ -690,6 +721,7 @@ Suite *rest_suite(void)
     tcase_add_test(tc, a_log_is_read_with_another_credential);
     tcase_add_test(tc, an_etag_that_holds_is_no_error);
     tcase_add_loop_test(tc, refusals_have_a_meaning, 0, (int)COUNT_OF(refusals));
+    tcase_add_loop_test(tc, numbers_that_cannot_be_are_not_told, 0, COUNT_OF(numbers));
     tcase_add_test(tc, a_primary_limit_waits_for_its_reset);
     tcase_add_loop_test(tc, the_end_of_a_window_is_told_by_the_clock_of_the_forge, 0,
                         (int)COUNT_OF(clocks));
