@@ -88,12 +88,13 @@ static bool handle(void *ctx, const char *request, int fd)
 {
     struct git_host *host = ctx;
     CLEANUP(arena_release) struct arena arena = {0};
-    if (host->elsewhere != NULL) {
+    const char *elsewhere = atomic_load(&host->elsewhere);
+    if (elsewhere != NULL) {
         const char *path = strchr(request, ' ') + 1;
         tiny_send(fd, arena_printf(&arena,
                                    "HTTP/1.1 302 Found\r\nLocation: %s%.*s\r\n"
                                    "Content-Length: 0\r\n\r\n",
-                                   host->elsewhere, (int)strcspn(path, " "), path));
+                                   elsewhere, (int)strcspn(path, " "), path));
         return true;
     }
     if (is_known(request)) {

@@ -13,7 +13,7 @@
 struct git_host {
     struct kit *kit; /* Serves what is in its directory. */
     struct tiny_server *server;
-    const char *elsewhere;                     /* Sends all there; NULL: answers itself. */
+    _Atomic(const char *) elsewhere;           /* Sends all there; NULL: answers itself. */
     atomic_int let_in, turned_away, strangers; /* Requests: strangers brought another password. */
 };
 

@@ -29,9 +29,10 @@ enum {
 
 struct snapshot_thread {
     pthread_t thread;
-    struct arena lasting; /* What step and base point to. */
-    struct arena scratch; /* Of one snapshot. */
-    struct step step;     /* A copy with arena, stop and deadline of its own. */
+    struct arena lasting;     /* What step and base point to. */
+    struct arena scratch;     /* Of one snapshot. */
+    struct step step;         /* A copy with arena, stop and deadline of its own: for the thread. */
+    const struct step *owner; /* For those who begin, tick and end it. */
     struct stop stop;
     const char *base;
     int64_t every_ms;
@@ -108,6 +109,7 @@ struct snapshot_thread *snapshot_thread_begin(struct step *step, const char *bas
     struct snapshot_thread *snapshots = mem_alloc(sizeof *snapshots);
     snapshots->every_ms = step->input.config.timeouts.snapshot_ms;
     snapshots->step = *step;
+    snapshots->owner = step;
     snapshots->step.arena = &snapshots->scratch;
     snapshots->step.stop = &snapshots->stop;
     snapshots->base = arena_strdup(&snapshots->lasting, base);
@@ -150,7 +152,7 @@ static void report(struct snapshot_thread *snapshots, struct progress *progress,
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, DATA_BYTES_MAX);
-    snapshot_write(&data, &snapshots->step, snapshot, "interval");
+    snapshot_write(&data, snapshots->owner, snapshot, "interval");
     progress_add(progress, EV_SNAPSHOT_TAKEN, buf_str(&data));
     drop_news(snapshots, snapshot);
 }

@@ -193,7 +193,7 @@ START_TEST(a_host_that_sends_us_elsewhere_does_not_pass_the_credential_on)
     watch_git();
     git_host_start(&host, &kit);
     git_host_start(&other, &kit);
-    host.elsewhere = tiny_server_url(other.server);
+    atomic_store(&host.elsewhere, tiny_server_url(other.server));
     ck_assert_int_ne(over_http(GIT_HOST_TOKEN, git_host_url(&host, "origin.git"),
                                GIT_ARGS("fetch", "--quiet", "origin"), &err),
                      RC_OK);

@@ -14,7 +14,8 @@
 static struct tiny_server *server;
 static char last_request[8192];
 static atomic_int requests, cancel;
-static enum { ANSWER, REFUSE, HANG } mood;
+enum { ANSWER, REFUSE, HANG };
+static atomic_int mood;
 
 static bool api(void *ctx, const char *request, int fd)
 {

@@ -164,7 +164,7 @@ START_TEST(a_patch_with_a_secret_is_not_stored)
     jw_kstr(&jw, "status", "completed");
     jw_kstr(&jw, "patch", arena_printf(&kit.arena, "%s\n\n", patch));
     jw_end(&jw, '}');
-    far.polls[0] = (struct reply){NULL, buf_text(&body)};
+    far.polls[0] = (struct reply){NULL, arena_strdup(&kit.arena, buf_text(&body))};
     struct step step = step_of("");
     const struct js *result = run(&step);
     ck_assert_uint_eq(js_count(js_get(result, "secrets")), 1);

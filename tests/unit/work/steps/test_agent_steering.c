@@ -17,9 +17,13 @@ static struct step step;
 static enum rc ended; /* What step_agent returned. */
 static struct err failure;
 
+/* That of the kit is for the person, who has a thread of their own. */
+static struct arena step_arena;
+
 static void setup(void)
 {
     kit_open(&kit);
+    step_arena = (struct arena){0};
     ck_assert(signal(SIGPIPE, SIG_IGN) != SIG_ERR); /* As main.c does. */
     ck_assert_int_eq(steer_init(&steer, NULL), RC_OK);
 }
@@ -27,6 +31,7 @@ static void setup(void)
 static void teardown(void)
 {
     steer_release(&steer);
+    arena_release(&step_arena);
     kit_close(&kit);
 }
 
@@ -55,6 +60,7 @@ static void prepare(const struct trial *trial)
                                 trial->payload != NULL ? trial->payload : ""),
     };
     step = kit_step(&kit, &task);
+    step.arena = &step_arena;
     step.steer = &steer;
 }
 
