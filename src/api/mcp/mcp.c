@@ -352,23 +352,30 @@ static void refuse_method(struct call *call)
     http_finish(&call->http);
 }
 
+/* The legacy session that GET and DELETE name; NULL: there is none, and the call is answered. */
+static struct session *named_session(struct call *call)
+{
+    const char *id = http_header(&call->http, SESSION_HEADER);
+    if (id == NULL || era_by_header(call) == MCP_MODERN) {
+        refuse_method(call);
+        return NULL;
+    }
+    struct session *session = mcp_sessions_find(call->api->mcp->sessions, &call->who, id);
+    if (session == NULL) {
+        http_answer_problem(&call->http, &no_session);
+        http_finish(&call->http);
+    }
+    return session;
+}
+
 /* The stream of a legacy session. */
 enum rc api_mcp_get(struct call *call, struct err *err)
 {
     (void)err;
-    struct mcp *mcp = call->api->mcp;
-    const char *id = http_header(&call->http, SESSION_HEADER);
-    if (id == NULL || era_by_header(call) == MCP_MODERN) {
-        refuse_method(call);
+    struct session *session = named_session(call);
+    if (session == NULL)
         return RC_OK;
-    }
-    struct session *session = mcp_sessions_find(mcp->sessions, &call->who, id);
-    if (session == NULL) {
-        http_answer_problem(&call->http, &no_session);
-        http_finish(&call->http);
-        return RC_OK;
-    }
-    struct rpc *rpc = rpc_new(&mcp->home, call, NULL, &(struct mcp_message){0});
+    struct rpc *rpc = rpc_new(&call->api->mcp->home, call, NULL, &(struct mcp_message){0});
     attach(rpc, session);
     listen_session(rpc);
     return RC_OK;
@@ -378,22 +385,14 @@ enum rc api_mcp_get(struct call *call, struct err *err)
 enum rc api_mcp_delete(struct call *call, struct err *err)
 {
     (void)err;
-    struct mcp *mcp = call->api->mcp;
-    const char *id = http_header(&call->http, SESSION_HEADER);
-    if (id == NULL || era_by_header(call) == MCP_MODERN) {
-        refuse_method(call);
+    struct session *session = named_session(call);
+    if (session == NULL)
         return RC_OK;
-    }
-    struct session *session = mcp_sessions_find(mcp->sessions, &call->who, id);
-    if (session == NULL) {
-        http_answer_problem(&call->http, &no_session);
-    } else {
-        struct rpc *stream = session->stream;
-        mcp_sessions_end(mcp->sessions, session);
-        if (stream != NULL)
-            listen_end(stream);
-        call->http.answer.status = 204;
-    }
+    struct rpc *stream = session->stream;
+    mcp_sessions_end(call->api->mcp->sessions, session);
+    if (stream != NULL)
+        listen_end(stream);
+    call->http.answer.status = 204;
     http_finish(&call->http);
     return RC_OK;
 }

@@ -151,7 +151,7 @@ static const char *cut(const char *text, size_t max, struct arena *arena)
     return arena_strndup(arena, text, prose_fit(text, strlen(text), max));
 }
 
-/* What was said in it, by everybody: later comments refer to earlier ones.  The last word is what
+/* What all authors wrote in it: later comments refer to earlier ones.  The last word is what
    asks, so that older ones are left out first. */
 static const char *thread_text(const struct thread_view *thread, size_t max, struct arena *arena)
 {

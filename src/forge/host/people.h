@@ -35,7 +35,7 @@ MUST_USE enum rc host_people_one(const struct host_api *api, const struct host_p
 MUST_USE enum rc host_people_of_issue(const struct host_people *people, struct issue *issue,
                                       struct err *err);
 /* The same; one who cannot be looked up is NONE: nothing is known that would trust them.  What such
-   a person says against the merge is not heard then: the view counts as cut. */
+   a person says against the merge does not count then: the view counts as cut. */
 MUST_USE enum rc host_people_of_view(const struct host_people *people, struct pr_view *view,
                                      struct err *err);
 #endif
