@@ -3,6 +3,7 @@
 #   build/drover        the program            build/obj/    objects, by folder
 #   build/tests         unit and store tests   build/san/    the same with sanitizers
 #   build/sim           the simulator          build/clang/  the same by clang
+#   build/brokers       a Kafka for tests      build/bench   benchmarks
 #
 # To work on one corner while the rest does not compile:
 #   make unit SRCS="src/base/arena.c src/base/mem.c" TESTS=tests/unit/base/test_arena.c
@@ -24,21 +25,27 @@ AIDS  := $(filter-out $(wildcard tests/store/test_*.c),$(wildcard tests/unit/*.c
 
 obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
 LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o $(BUILD)/obj/api/mcp_text.o
+# The program of src/inside.c: static, with what it needs and nothing else, never with sanitizers.
+INSIDE_SRCS := src/inside.c $(addprefix src/work/sandbox/,inside.c filter.c) \
+    $(addprefix src/net/,dial.c listener.c pump.c relay.c) \
+    $(addprefix src/base/,arena.c buf.c clock.c fd.c mem.c proc.c random.c rc.c str.c thread.c)
+INSIDE_OBJ  := $(INSIDE_SRCS:src/%.c=$(BUILD)/inside-obj/%.o)
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
 BENCH_OBJ := $(call obj,$(wildcard bench/*.c) tests/unit/honest.c)
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c tests/store/store_fault.c)
-SCHEMAS  := $(sort $(wildcard schemas/*.json))
+SCHEMAS  := $(sort $(wildcard schemas/*.json schemas/events/*.json))
 MCP_TEXTS := $(sort $(wildcard schemas/mcp/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
 LIBS = libevent_core libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
 # Loaded when they are first used (src/base/library.h): only their headers are needed here.
-LATE_LIBS = libpq libcurl
+LATE_LIBS = libpq libcurl libnats rdkafka librabbitmq
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
 LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS) $(LATE_LIBS))
 LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS)) -ldl
-BENCH_LDLIBS = $(call once,BENCH_LDLIBS,--libs libpq)
+BENCH_LDLIBS = $(call once,BENCH_LDLIBS,--libs libpq libnats rdkafka librabbitmq)
+BROKER_LDLIBS = $(call once,BROKER_LDLIBS,--libs rdkafka librabbitmq)
 CHECK_CFLAGS = $(call once,CHECK_CFLAGS,--cflags check)
 CHECK_LDLIBS = $(call once,CHECK_LDLIBS,--libs check)
 
@@ -63,8 +70,8 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long test-agents test-hub test-mcp check bench bench-peers
-.PHONY: install deb clean
+.PHONY: all help run demo quick test test-long test-agents test-hub test-mcp test-events check bench
+.PHONY: bench-peers install deb clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -82,6 +89,10 @@ $(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) $(TEST_WRAPS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) \
 		$(CHECK_LDLIBS) -lm
 
+# A Kafka for the end-to-end tests, and readers of what arrived at a broker.
+$(BUILD)/brokers: $(call obj,tests/brokers/main.c) $(filter $(BUILD)/obj/base/%,$(LIB_OBJ))
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(BROKER_LDLIBS) -lm
+
 $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -Wl,--wrap=tx_commit -o $@ $^ $(LIB_LDLIBS) -lm
 
@@ -89,7 +100,7 @@ $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 BREAKS := job_step admission_start jobs_insert events_append attempts_insert job_keys_enter \
           job_keys_leave queues_leased queues_waiting bucket_take accounts_state_list \
           accounts_runs_but account_view_runs tx_commit command_undo jobs_due leases_claim \
-          leases_enter
+          leases_enter issue_step choose_agent
 $(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) $(BREAKS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) -lm
 
@@ -97,10 +108,22 @@ $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(C_FLAGS) $(LIB_CFLAGS) -c -o $@ $<
 
+INSIDE_FLAGS = -Os -ffunction-sections -fdata-sections -fPIE -fstack-protector-strong
+INSIDE_FLAGS += -D_FORTIFY_SOURCE=2 -pthread -MMD -MP
+$(BUILD)/inside-obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC $< for inside)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) $(INSIDE_FLAGS) -c -o $@ $<
+
+$(BUILD)/inside: $(INSIDE_OBJ)
+	$(call say,LD $@)$(CC) -static-pie -Wl,--gc-sections,-z,relro,-z,now -s -pthread -o $@ $^
+
+$(BUILD)/obj/work/sandbox/inside_program.o: $(BUILD)/inside
+$(BUILD)/obj/work/sandbox/inside_program.o: CPPFLAGS += -DINSIDE_PROGRAM='"$(BUILD)/inside"'
+
 # Schemas become part of the program.
 $(BUILD)/gen/schema_text.c: $(SCHEMAS) tools/embed Makefile
 	@mkdir -p $(@D)
-	$(call say,EMBED $(SCHEMAS))tools/embed schema_texts core/config/schema_text.h $(SCHEMAS) >$@
+	$(call say,EMBED schemas)tools/embed schema_texts core/config/schema_text.h $(SCHEMAS) >$@
 
 $(BUILD)/obj/core/schema_text.o: $(BUILD)/gen/schema_text.c
 	@mkdir -p $(@D)
@@ -134,7 +157,9 @@ $(BUILD)/gen/suites.inc: FORCE
 	@printf 'SUITE(%s)\n' $(patsubst test_%.c,%,$(notdir $(TESTS))) >$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(BENCH_OBJ) $(SIM_OBJ))
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(BENCH_OBJ) $(SIM_OBJ) \
+    $(INSIDE_OBJ)) \
+    $(BUILD)/obj/tests/brokers/main.d
 
 # The program with fault points in it (src/base/fault.h): only who has some is compiled anew.
 FAULT_SRCS := $(shell grep -ls '"base/fault.h"' $(SRCS))
@@ -150,7 +175,7 @@ $(BUILD)/faults/drover: $(FAULT_OBJ) $(filter-out $(call obj,$(FAULT_SRCS)),$(LI
 faults: $(BUILD)/faults/drover
 
 # What the tests need.
-test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim $(BUILD)/sim-broken
+test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim $(BUILD)/sim-broken $(BUILD)/brokers
 
 unit: $(BUILD)/tests
 	$(BUILD)/tests $(SUITE)
@@ -191,6 +216,11 @@ test-mcp:
 	@$(MAKE) --no-print-directory -s $(BUILD)/drover
 	@BUILD=$(BUILD) tests/mcp/run
 
+test-events:
+	@tools/packages test-events
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tests/events/run
+
 check:
 	@tools/packages check
 	@BUILD=$(BUILD) tools/check
@@ -229,6 +259,7 @@ help:
 	@echo 'make test-agents  real agents from npm against a scripted model; part of test-long'
 	@echo 'make test-hub   requests to GitHub against its own description; part of test-long'
 	@echo 'make test-mcp   the official programs of MCP with drover as their server; part of test-long'
+	@echo 'make test-events  the official programs of AsyncAPI and CloudEvents; part of test-long'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'

@@ -62,5 +62,9 @@ void w4_run(const struct bench *bench);
 void w5_run(const struct bench *bench);
 void w6_run(const struct bench *bench);
 void growth_run(const struct bench *bench);
+void history_run(const struct bench *bench);
 void postgres_run(const struct bench *bench);
+void relays_run(const struct bench *bench);
+void streams_run(const struct bench *bench);
+void retention_run(const struct bench *bench);
 #endif

@@ -39,7 +39,7 @@ struct client {
     char bytes[READ_BYTES];
 };
 
-static int dial(int port)
+int client_dial(int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in to = {.sin_family = AF_INET,
@@ -56,7 +56,7 @@ static void conn_dial(struct client_conn *conn)
 {
     struct client *client = conn->client;
     struct err err = {0};
-    conn->fd = dial(client->port);
+    conn->fd = client_dial(client->port);
     bench_must(fd_set_nonblocking(conn->fd, &err), &err, "client");
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
     if (epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, conn->fd, &event) != 0)
@@ -224,7 +224,7 @@ void request_write(struct buf *to, const struct request_head *head, struct str b
 
 int client_get(int port, const char *path, const char *token, struct buf *to)
 {
-    CLEANUP(fd_closep) int fd = dial(port);
+    CLEANUP(fd_closep) int fd = client_dial(port);
     CLEANUP(buf_release) struct buf request, in;
     buf_init(&request, HEAD_BYTES_MAX);
     buf_init(&in, ANSWER_BYTES_MAX);

@@ -48,6 +48,9 @@ struct request_head {
 };
 void request_write(struct buf *to, const struct request_head *head, struct str body);
 
+/* A connection, blocking. */
+int client_dial(int port);
+
 /* One request on a connection of its own, for what is not measured.  The answer is appended. */
 int client_get(int port, const char *path, const char *token, struct buf *to);
 #endif

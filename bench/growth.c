@@ -161,7 +161,7 @@ static struct command *make_claim(const struct hand *hand)
 
 static struct command *make_append(const struct hand *hand)
 {
-    static const char events[] = "[{\"type\":\"" EV_AGENT_MESSAGE "\",\"data\":{\"text\":"
+    static const char events[] = "[{\"type\":\"agent.step.recorded\",\"data\":{\"text\":"
                                  "\"Reading the code before changing it\"}}]";
     struct cmd_progress *cmd = cmd_progress_new();
     cmd->base.principal = BENCH_PRINCIPAL;
@@ -247,7 +247,7 @@ static const struct {
     [APPEND] = {"append", take_steps, make_append},
 };
 
-static const int64_t sizes[] = {1000, 100000, 1000000}, quick_sizes[] = {1000, 10000, 50000};
+static const int64_t sizes[] = {1000, 100000, 1000000}, quick_sizes[] = {1000, 3000, 9000};
 enum { SIZES = COUNT_OF(sizes) };
 
 static void open_all(const struct bench *bench, struct load loads[SIZES])

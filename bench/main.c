@@ -3,8 +3,8 @@
  *
  *   bench --server PROGRAM --dir DIR --json FILE [--quick] [--repeat N] [PART...]
  *
- * PART is w1, w2, w3, w4, w5, w6, growth or postgres; none means all.  DIR must be there and be on
- * a disk; what is made in it is left to the caller (bench/run).
+ * PART is w1 to w6, growth, history, postgres, relays, retention or streams; none: all.  DIR must
+ * be there and be on a disk; what is made in it is left to the caller (bench/run).
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -193,8 +193,12 @@ static void raise_descriptors(void)
 static const struct part {
     const char *name;
     void (*run)(const struct bench *bench);
-} parts[] = {{"w1", w1_run}, {"w2", w2_run}, {"w3", w3_run},         {"w4", w4_run},
-             {"w5", w5_run}, {"w6", w6_run}, {"growth", growth_run}, {"postgres", postgres_run}};
+} parts[] = {{"w1", w1_run},           {"w2", w2_run},
+             {"w3", w3_run},           {"w4", w4_run},
+             {"w5", w5_run},           {"w6", w6_run},
+             {"growth", growth_run},   {"postgres", postgres_run},
+             {"relays", relays_run},   {"history", history_run},
+             {"streams", streams_run}, {"retention", retention_run}};
 
 struct wish {
     struct bench bench;
@@ -210,7 +214,9 @@ static void want_part(struct wish *wish, const char *name)
             return;
         }
     }
-    bench_die("there is no part %s: w1, w2, w3, w4, w5, w6, growth and postgres are", name);
+    bench_die("there is no part %s: w1 to w6, growth, history, postgres, relays, retention and "
+              "streams are",
+              name);
 }
 
 static void read_arguments(int argc, char **argv, struct wish *wish)

@@ -19,6 +19,8 @@ void plant_open(struct plant *plant, const struct plant_setup *setup)
                                       .random = random_from_os(),
                                       .node = setup->node,
                                       .lanes = setup->lanes};
+    if (setup->retention != NULL)
+        options.retention = *setup->retention;
     bench_must(control_start(&options, &plant->control, &err), &err, "control");
 }
 

@@ -27,9 +27,10 @@ struct plant {
 };
 
 struct plant_setup {
-    const char *url;  /* Of the store. */
-    const char *node; /* Its name; NULL: the store's own. */
-    size_t lanes;     /* Of the committer, on a shared store; 0: the default. */
+    const char *url;                      /* Of the store. */
+    const char *node;                     /* Its name; NULL: the store's own. */
+    size_t lanes;                         /* Of the committer, on a shared store; 0: the default. */
+    const struct expiry_rules *retention; /* NULL: nothing expires. */
 };
 void plant_open(struct plant *plant, const struct plant_setup *setup);
 void plant_open_dir(struct plant *plant, const char *dir); /* dir/drover.db, made when missing. */

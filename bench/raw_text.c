@@ -7,6 +7,7 @@
 #define CONFIG                                                                       \
     "'{\"url\":\"/srv/git/x.git\",\"agent\":{\"command\":[\"./agent\"]},\"limits\":" \
     "{\"maxActiveRuns\":1000}}'"
+#define TRACEPARENT "'00-01990000000070008000000000000000-8000000000000000-01'"
 /* About as long as the data of events are. */
 #define DATA                                                                             \
     "'{\"runId\":\"01990000-0000-7000-8000-000000000000\",\"fromStatus\":\"preparing\"," \
@@ -31,13 +32,14 @@ const char *const raw_texts[RAW_LETTERS] = {
         " 'none', 0, 0, 0, 0, 0, 0, ?4, 'bench', 'general', 0, ?4, 0, 0, 0, ?4,"
         " 0, 0, 20000, 33554432, 0)",
     ['E'] = "INSERT INTO event_log (id, type, version, workspace_id, task_id, subject, time_us,"
-            " run_seq, correlation_id, causation_id, actor_type, actor_id, data) VALUES (?1,"
-            " 'agent.task.accepted', 1, " WORKSPACE ", ?3, 'task/' || ?3, ?4, 0, ?3, ?2, 'system',"
-            " 'drover', " DATA ")",
-    ['e'] = "INSERT INTO event_log (id, type, version, workspace_id, task_id, run_id, subject,"
-            " time_us, run_seq, correlation_id, causation_id, actor_type, actor_id, data) VALUES"
-            " (?1, 'agent.run.status.changed', 1, " WORKSPACE ", ?3, ?2, 'run/' || ?2, ?4, ?5, ?3,"
-            " ?2, 'system', 'drover', " DATA ")",
+            " run_seq, correlation_id, causation_id, actor_type, actor_id, traceparent, data)"
+            " VALUES (?1, 'agent.task.accepted', 1, " WORKSPACE ", ?3, 'task/' || ?3, ?4, 0, ?3,"
+            " ?2, 'system', 'drover', " TRACEPARENT ", " DATA ")",
+    ['e'] = "INSERT INTO event_log (id, type, version, workspace_id, task_id, run_id, attempt_id,"
+            " subject, time_us, run_seq, correlation_id, causation_id, actor_type, actor_id,"
+            " traceparent, data) VALUES (?1, 'agent.run.status.changed', 1, " WORKSPACE
+            ", ?3, ?2, ?2, 'run/' || ?2, ?4, ?5, ?3, ?2, 'system', 'drover', " TRACEPARENT ", " DATA
+            ")",
     ['t'] = "UPDATE tasks SET status = CASE ?5 % 2 WHEN 0 THEN 'hydrating' ELSE 'running' END,"
             " last_event_id = ?2, updated_us = ?4 WHERE id = ?3",
     ['r'] = "UPDATE runs SET status = CASE ?5 % 2 WHEN 0 THEN 'running' ELSE 'verifying' END,"
@@ -73,9 +75,9 @@ const char raw_repository[] =
     " updated_us) VALUES (" REPOSITORY ", " WORKSPACE ", 'bench', " CONFIG ", 1, 0, 0, 0)";
 
 const struct raw_command raw_commands[RAW_COMMANDS] = {
-    {"o", "EEeTReejMmrt", false},  {"jr", "ceh", false},     {"jrt", "seeejr", true},
-    {"jr", "ceh", false},          {"jrt", "seeejrt", true}, {"jr", "ceh", false},
-    {"jrt", "sepeejr", true},      {"jr", "ceh", false},     {"jrt", "sevePeejr", true},
-    {"jr", "ceh", false},          {"jrt", "seeejrt", true}, {"jr", "ceh", false},
-    {"jrt", "seqePeeEMjrt", true}, {"j", "c", false},        {"j", "s", false},
+    {"o", "EEEeETReejMmrt", false}, {"jr", "ceh", false},     {"jrt", "seeejr", true},
+    {"jr", "ceh", false},           {"jrt", "seeejrt", true}, {"jr", "ceh", false},
+    {"jrt", "sepeejr", true},       {"jr", "ceh", false},     {"jrt", "sevePeejr", true},
+    {"jr", "ceh", false},           {"jrt", "seeejrt", true}, {"jr", "ceh", false},
+    {"jrt", "seqePeeeEMjrt", true}, {"j", "c", false},        {"j", "s", false},
 };

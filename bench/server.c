@@ -36,8 +36,10 @@ static const char *path_in(const struct server *server, const char *name, char t
 static void write_config(const struct server *server, const struct server_setup *setup)
 {
     char path[BENCH_PATH_BYTES], text[128];
-    int len = snprintf(text, sizeof text, "limits: {connections: %" PRId64 "}\n",
-                       setup->connections > 0 ? setup->connections : 1024);
+    int len = snprintf(text, sizeof text,
+                       "limits: {connections: %" PRId64 ", streams: %" PRId64 "}\n",
+                       setup->connections > 0 ? setup->connections : 1024,
+                       setup->streams > 0 ? setup->streams : 512);
     struct err err = {0};
     bench_must(
         file_write_durable(path_in(server, "bench.yaml", path), text, (size_t)len, 0600, &err),

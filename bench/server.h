@@ -20,6 +20,7 @@ struct server {
 struct server_setup {
     const char *dir;     /* Its data directory; may have data. */
     int64_t connections; /* 0: the server's default. */
+    int64_t streams;     /* The same. */
     int workers;         /* Slots in its process. */
 };
 void server_start(const struct bench *bench, const struct server_setup *setup,

@@ -231,6 +231,14 @@ static void measure(const struct mode *mode, struct port *port, int64_t total,
     figure->values[figure->count++] = rate;
 }
 
+double w1_rate(struct port *port, enum jobs_kind kind, int64_t total)
+{
+    static const size_t modes_of[] = {[ENQUEUE] = 2, [DRAIN] = 5, [COMBINED] = 6};
+    struct figure figure = {0};
+    measure(&modes[modes_of[kind]], port, total, &figure);
+    return figure.values[0];
+}
+
 static void measure_raw(const struct mode *mode, const struct jobs_trial *trial,
                         struct figure *figure)
 {

@@ -23,5 +23,7 @@ struct jobs_trial {
     bool loads;       /* Leave out what one client does alone. */
     double share_aim; /* Of the limit; 0: none. */
 };
+/* Jobs per second with all lanes, once, and nothing beside it. */
+double w1_rate(struct port *port, enum jobs_kind kind, int64_t total);
 void w1_measure(const struct bench *bench, const struct jobs_trial *trial);
 #endif

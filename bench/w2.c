@@ -24,7 +24,7 @@ void w2_run(const struct bench *bench)
 {
     report_group(bench->report, "W2  1,000 runs of 8 steps that do nothing");
     report_note(bench->report, "Steps: admit, prepare, hydrate, agent, verify, judge, publish, "
-                               "clean; 15 commands, 32 events, 80 writes a run.");
+                               "clean; 15 commands, 35 events, 83 writes a run.");
     struct runs_wish wish = {.total = bench->quick ? 128 : 1000, .at_once = AT_ONCE};
     char dir[BENCH_PATH_BYTES], url[BENCH_URL_BYTES];
     bench_dir(bench, "w2", dir);

@@ -36,6 +36,14 @@ _drover_queues() {
     drover queue list 2>/dev/null | sed -n '2,$s/ .*//p'
 }
 
+_drover_sinks() {
+    drover sinks 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
+_drover_consumers() {
+    drover consumer list 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
 _drover_value() {
     local tasks='submitted deferred hydrating running finalizing completed failed cancelled'
     local runs='queued preparing context_loading planning running verifying judging
@@ -45,12 +53,14 @@ _drover_value() {
     --config)
         [[ $3 != task ]] || return 1 # A flag there.
         compopt -o filenames; _drover_reply "$2" -f ;;
-    --output | --out | --token-file | --file | --defaults | --attach)
+    --output | --out | --token-file | --file | --defaults | --attach | --anchor)
         compopt -o filenames; _drover_reply "$2" -f ;;
     --data | --home) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
     --archived) _drover_reply "$2" -W 'true false all' ;;
     --risk) _drover_reply "$2" -W 'low medium high' ;;
+    --outcome) _drover_reply "$2" -W 'done denied refused failed' ;;
+    --writes) _drover_reply "$2" -W 'cto dev-agent review-agent ci' ;;
     --role) _drover_reply "$2" -W 'viewer operator worker admin' ;;
     --state)
         case $3 in
@@ -62,13 +72,14 @@ _drover_value() {
     --queues)
         _drover_reply "$2" -W "prepare hydrate plan agent collect custom verify judge publish \
 unpublish clean notify issue comment train sync observe attend rebase launch" ;;
-    --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
+    --log-level | --level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
+    --severity) _drover_reply "$2" -W 'debug info warning error' ;;
     --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
     --agent)
         case $3 in
-        submit | tasks) _drover_reply "$2" -W "$(_drover_agents)" ;;
+        submit | tasks | token | events) _drover_reply "$2" -W "$(_drover_agents)" ;;
         *) _drover_reply "$2" -W "$(_drover_profiles)" ;;
         esac
         ;;
@@ -77,6 +88,9 @@ unpublish clean notify issue comment train sync observe attend rebase launch" ;;
     --restart) _drover_reply "$2" -W 'never on_failure always' ;;
     --policy) _drover_reply "$2" -W 'requeue fail' ;;
     --branch) _drover_reply "$2" -W "$(git branch --format='%(refname:short)' 2>/dev/null)" ;;
+    --kind)
+        _drover_reply "$2" -W "approval question escalation gate quarantine cost_limit budget batch \
+train account saga sink sink_letters dead_letters" ;;
     --on-stop) _drover_reply "$2" -W 'finish cancel' ;;
     --phase) _drover_reply "$2" -W 'waiting active completed failed cancelled skipped' ;;
     --repos) _drover_reply "$2" -W "$(_drover_repositories)" ;;
@@ -93,13 +107,14 @@ cancelled" ;;
         esac
         ;;
     --server | --listen | --db | --workers | --name | --slots | --ports | --expires | --limit | --issue | \
-        --priority | --best-of | --candidate | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
-        --title | --wait-ms | \
-        --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
+        --priority | --best-of | --candidate | --max | --max-* | --key | --target-branch | --scope | --label | --type | --tag | \
+        --title | --wait-ms | --at | \
+        --since | --between | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --capacity | --heartbeat | --prompt | --account | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
         --stop-* | --task-budget | --event | \
-        --dependency | --option | --default | --cron | --payload | --header | --id | --override) ;;
+        --correlation | --causation | --subject | --source | \
+        --from | --dependency | --option | --default | --cron | --sequence | --payload | --header | --id | --override) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
         [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;
@@ -115,16 +130,20 @@ _drover_word() {
         _drover_reply "$2" -W "$(_drover_repositories)" ;;
     'queue show' | 'queue set' | 'queue pause' | 'queue resume' | enqueue | consume)
         _drover_reply "$2" -W "$(_drover_queues)" ;;
+    'sink '*)
+        _drover_reply "$2" -W "$(_drover_sinks)" ;;
+    'consumer '*)
+        _drover_reply "$2" -W "$(_drover_consumers)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
-    task | compare | cancel | retry | run | timeline | watch | artifacts | snapshots | approval | approve | \
+    task | compare | cancel | retry | run | timeline | replay | export | watch | artifacts | snapshots | approval | approve | \
         reject | say | messages | pause | resume | question | answer | 'batch show' | \
         'batch pause' | 'batch resume' | 'batch cancel')
         _drover_reply "$2" -W latest ;;
     credential) _drover_reply "$2" -W 'get store erase' ;;
-    backup | 'repo check' | batch) compopt -o filenames; _drover_reply "$2" -f ;;
+    backup | 'repo check' | batch | 'audit key') compopt -o filenames; _drover_reply "$2" -f ;;
     schema | 'schema get') _drover_reply "$2" -W "$(drover schema list 2>/dev/null)" ;;
-    'schema validate' | 'schema check') compopt -o filenames; _drover_reply "$2" -f ;;
+    'schema validate' | 'schema check' | 'schema put') compopt -o filenames; _drover_reply "$2" -f ;;
     'agent show' | 'agent launch' | 'agent kill' | 'agent remove')
         _drover_reply "$2" -W "$(_drover_agents)" ;;
     'agents check')

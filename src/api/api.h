@@ -9,7 +9,9 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "control/control.h"
+#include "core/audit/audit_note.h"
 #include "core/config/faults.h"
+#include "core/config/slack_config.h"
 #include "core/http/site.h"
 #include "core/queue/bucket.h"
 #include "http/http.h"
@@ -21,6 +23,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct audit_calls;
 struct mcp;
 struct metrics;
 struct spool;
@@ -35,6 +38,7 @@ struct api {
     struct store *store;
     struct pool *pool;
     struct auth *auth;
+    struct audit_calls *audit; /* NULL: calls are not recorded, in tests. */
     struct metrics *metrics;
     struct spool *spool;
     struct http *http; /* Set once it listens. */
@@ -57,7 +61,12 @@ struct api {
     const char *data_dir;
     struct str defaults; /* The layer under every repository's document; or empty. */
     struct notify_channels channels;
+    struct slack_config slack;
     struct account_configs accounts;
-    struct sink_configs sinks;
+    struct sink_configs sinks; /* Of the server's configuration. */
+    struct sink_guard sink_guard;
+    struct audit_anchor_config audit_anchor;
+    bool keeps_log; /* Lines of the log are in the store. */
+    struct expiry_rules retention;
 };
 #endif

@@ -8,11 +8,13 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "control/control.h"
+#include "control/watch/audit.h"
 #include "control/watch/tokens.h"
 #include "store/runs.h"
 #include "store/tasks.h"
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -27,6 +29,7 @@ struct known_token {
     char sha256[SHA256_TEXT_BYTES];
     char name[TOKEN_NAME_MAX + 1];
     char queues[TOKEN_QUEUES_BYTES_MAX + 1];
+    char writes[TOKEN_WRITES_BYTES_MAX + 1];
     char agent[AGENT_NAME_MAX + 1];
     enum role role;
     int64_t expires_us;
@@ -38,8 +41,12 @@ struct auth {
     struct control *control;
     struct clock clock;
     char admin_sha256[SHA256_TEXT_BYTES];
-    void (*on_lost)(void *ctx); /* NULL: none */
+    atomic_int_fast64_t admin_day; /* The day (UTC) of its last use that is recorded. */
+    void (*on_lost)(void *ctx);    /* NULL: none */
     void *on_lost_ctx;
+    /* Held from the query to the exchange of the list: of two refreshes at once, the one that read
+       before a token was made must not replace the list of the one that read after it. */
+    pthread_mutex_t refresh_lock;
     pthread_mutex_t lock; /* Guards what follows. */
     struct known_token tokens[TOKENS_LIVE_MAX];
     size_t token_count;
@@ -102,6 +109,7 @@ enum rc auth_open(const char *data_dir, struct control *control, struct auth **r
     struct auth *auth = mem_alloc(sizeof *auth);
     auth->control = control;
     auth->clock = control != NULL ? control_clock(control) : clock_real();
+    (void)pthread_mutex_init(&auth->refresh_lock, NULL);
     (void)pthread_mutex_init(&auth->lock, NULL);
     sha256_hex(token.data, token.len, auth->admin_sha256);
     explicit_bzero(token.data, token.len);
@@ -114,6 +122,7 @@ void auth_free(struct auth *auth)
     if (auth == NULL)
         return;
     (void)pthread_mutex_destroy(&auth->lock);
+    (void)pthread_mutex_destroy(&auth->refresh_lock);
     mem_free(auth);
 }
 
@@ -141,9 +150,30 @@ static void note_use(struct auth *auth, struct known_token *token)
     struct cmd_token_used *cmd = cmd_token_used_new();
     cmd->id = token->id;
     cmd->used_us = token->used_us;
+    cmd->role = token->role;
+    cmd->name = arena_strdup(&cmd->base.arena, token->name);
     cmd->base.done = note_used_done;
     if (committer_post(control_committer(auth->control), &cmd->base) != RC_OK)
         command_free(&cmd->base); /* A later use is noted. */
+}
+
+/* The admin's token has no row: its first use of a day is recorded by each server. */
+static void note_admin(struct auth *auth)
+{
+    int64_t today = clock_now_us(&auth->clock) / US_PER_DAY;
+    if (auth->control == NULL || atomic_exchange(&auth->admin_day, today) == today)
+        return;
+    struct cmd_audit *cmd = cmd_audit_new();
+    cmd->entry = (struct audit_entry){.actor_type = "user",
+                                      .actor_id = AUTH_ADMIN_NAME,
+                                      .role = role_name(ROLE_ADMIN),
+                                      .action = "token.use",
+                                      .resource_id = AUTH_ADMIN_NAME};
+    cmd->base.done = note_used_done;
+    if (committer_post(control_committer(auth->control), &cmd->base) != RC_OK) {
+        command_free(&cmd->base);
+        atomic_store(&auth->admin_day, 0);
+    }
 }
 
 static const struct known_token *find_by_id(const struct auth *auth, const struct id *id)
@@ -164,6 +194,7 @@ static struct known_token know(const struct auth *auth, const struct token_row *
     text_copy(token.sha256, sizeof token.sha256, row->sha256);
     text_copy(token.name, sizeof token.name, row->name);
     text_copy(token.queues, sizeof token.queues, row->queues != NULL ? row->queues : "");
+    text_copy(token.writes, sizeof token.writes, row->writes != NULL ? row->writes : "");
     text_copy(token.agent, sizeof token.agent, row->agent != NULL ? row->agent : "");
     const struct known_token *before = find_by_id(auth, &row->id);
     if (before != NULL) {
@@ -173,7 +204,8 @@ static struct known_token know(const struct auth *auth, const struct token_row *
     return token;
 }
 
-enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
+/* *ret_lost: a token of before is not alive any more. */
+static enum rc refresh(struct auth *auth, struct db *db, bool *ret_lost, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct token_row *rows = NULL;
@@ -188,14 +220,23 @@ enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
         fresh[i] = know(auth, &rows[i]);
         kept += find_by_id(auth, &rows[i].id) != NULL;
     }
-    bool lost = kept < auth->token_count;
+    *ret_lost = kept < auth->token_count;
     if (count > 0)
         memcpy(auth->tokens, fresh, count * sizeof *fresh);
     auth->token_count = count;
     (void)pthread_mutex_unlock(&auth->lock);
+    return RC_OK;
+}
+
+enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
+{
+    bool lost = false;
+    (void)pthread_mutex_lock(&auth->refresh_lock);
+    enum rc rc = refresh(auth, db, &lost, err);
+    (void)pthread_mutex_unlock(&auth->refresh_lock);
     if (lost && auth->on_lost != NULL)
         auth->on_lost(auth->on_lost_ctx);
-    return RC_OK;
+    return rc;
 }
 
 bool auth_alive(struct auth *auth, const struct identity *identity)
@@ -228,6 +269,7 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
         identity->expires_us = found->expires_us;
         text_copy(identity->name, sizeof identity->name, found->name);
         text_copy(identity->queues, sizeof identity->queues, found->queues);
+        text_copy(identity->writes, sizeof identity->writes, found->writes);
         text_copy(identity->agent, sizeof identity->agent, found->agent);
         identity->principal = principal_of_token(&found->id);
     }
@@ -276,6 +318,7 @@ enum rc auth_check(struct auth *auth, struct str authorization, struct identity 
         identity.role = ROLE_ADMIN;
         text_copy(identity.name, sizeof identity.name, AUTH_ADMIN_NAME);
         identity.principal = principal_of_admin(auth->admin_sha256);
+        note_admin(auth);
     } else {
         find_token(auth, given, &identity);
     }

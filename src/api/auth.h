@@ -39,6 +39,7 @@ struct identity {
     int64_t expires_us;                      /* 0: never */
     char name[TOKEN_NAME_MAX + 1];           /* all others: the token's */
     char queues[TOKEN_QUEUES_BYTES_MAX + 1]; /* the only ones it is good for; empty: all */
+    char writes[TOKEN_WRITES_BYTES_MAX + 1]; /* writers that it may act as; empty: none */
     char agent[AGENT_NAME_MAX + 1];          /* the only one it may act for; empty: any */
     struct principal principal;              /* whose leases it may report on; agent: none */
 };

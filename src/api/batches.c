@@ -156,6 +156,8 @@ static enum rc read_params(struct call *call, struct cmd_batch_submit *cmd, stru
         return rc;
     params_choice(&params, "dryRun", words, &dry_run);
     cmd->dry_run = text_same(dry_run, "true");
+    if (cmd->dry_run)
+        cmd->base.audit = NULL;
     return params_end(&params);
 }
 

@@ -2,9 +2,11 @@
  * call.c - what handlers need of a request: ids, parameters, body, command, answers.
  */
 #include "api/call.h"
+#include "api/audit_calls.h"
 #include "base/fields.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "core/event.h"
 #include <assert.h>
 #include <string.h>
 
@@ -50,6 +52,7 @@ void call_own(struct call *call, struct command *command)
 {
     assert(call->command == NULL);
     call->command = command;
+    audit_calls_attach(call);
 }
 
 static void on_gone(struct http_request *request)
@@ -64,6 +67,7 @@ void call_wait(struct call *call)
     call->command->tree = NULL;
     http_watch(&call->http, on_gone);
     http_shed(&call->http);
+    memset(call->vars, 0, sizeof call->vars); /* They were in its arena. */
 }
 
 enum rc call_commit(struct call *call, struct err *err)
@@ -125,6 +129,7 @@ enum rc call_reason(struct call *call, const char **ret_reason, struct err *err)
     fields_open(&fields, command->tree, "", err);
     fields_string(&fields, "reason", FIELD_OPTIONAL, &(struct field_text){.max = REASON_BYTES_MAX},
                   ret_reason);
+    audit_calls_about(call, NULL, audit_details(&command->arena, "reason", *ret_reason, NULL));
     return fields_close(&fields);
 }
 

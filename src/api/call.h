@@ -5,9 +5,11 @@
 #define API_CALL_H
 #include "api/api.h"
 
+struct audit_call;
 struct rpc;
 struct event_wait;
 struct stream;
+struct interaction_head;
 struct webhook_head;
 
 struct call {
@@ -17,11 +19,13 @@ struct call {
     const char *vars[ROUTE_VARS_MAX]; /* Decoded, in the request's arena. */
     struct identity who;
     struct command *command;      /* See call_own. */
+    struct audit_call *audit;     /* Of the command, if the route is recorded: audit_calls.h */
     struct str errors;            /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;        /* sse.c's. */
     struct event_wait *wait;      /* event_wait.c's. */
     struct webhook_head *webhook; /* webhooks.c's. */
-    struct rpc *rpc;              /* mcp/'s: the message, or of an inner call the one behind it. */
+    struct interaction_head *interaction; /* interactions.c's. */
+    struct rpc *rpc; /* mcp/'s: the message, or of an inner call the one behind it. */
     struct pool_work work;
     struct loop_call done;
 };

@@ -13,7 +13,13 @@
 
 enum { CURSOR_KEY_MAX = 256, CURSOR_TEXT_MAX = (CURSOR_KEY_MAX + 1) * 4 / 3 + 4 };
 
-enum cursor_kind { CURSOR_NONE, CURSOR_ID = 'i', CURSOR_SEQ = 's', CURSOR_NAME = 'n' };
+enum cursor_kind {
+    CURSOR_NONE,
+    CURSOR_ID = 'i',
+    CURSOR_SEQ = 's',
+    CURSOR_NAME = 'n',
+    CURSOR_CONSUMER = 'c' /* Not of a listing: consumers.c */
+};
 
 const char *cursor_encode(enum cursor_kind kind, const char *key, struct arena *arena);
 /* false: not made by cursor_encode, or of another kind. */

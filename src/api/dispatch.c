@@ -1,4 +1,6 @@
 #include "api/dispatch.h"
+#include "api/audit_calls.h"
+#include "api/event_message.h"
 #include "api/metrics.h"
 #include "api/routes.h"
 #include "api/run_gate.h"
@@ -6,6 +8,7 @@
 #include "api/throttle.h"
 #include "api/webhooks.h"
 #include "base/log.h"
+#include "core/traceparent.h"
 #include "store/artifacts.h"
 #include <assert.h>
 #include <string.h>
@@ -17,7 +20,6 @@
 enum {
     STRANGER_BODY_MAX = 8 * 1024,
     MEMORY_BODY_MAX = 64 * 1024,
-    TRACEPARENT_LEN = 55,
 };
 
 #define NO_SUCH_ROUTE_TEXT "nothing lives at this path"
@@ -109,17 +111,31 @@ bool dispatch_privileged(void *ctx, const struct http_head *head)
 
 /* ---- Queries ---- */
 
+static enum rc check_not_stopping(const struct call *call, struct err *err)
+{
+    if (atomic_load(&call->api->stopping) == 0)
+        return RC_OK;
+    return err_set(err, RC_BUSY, "STOPPING", "the server is stopping");
+}
+
 static void run_query(struct pool_work *work, struct db *db)
 {
     struct call *call = (struct call *)((char *)work - offsetof(struct call, work));
     struct err err = {0};
     enum rc rc = RC_OK;
-    if (!call->route->open)
+    if (call->route->reads) {
+        db_stop_on(db, &call->api->stopping);
+        rc = check_not_stopping(call, &err);
+    }
+    if (rc == RC_OK && !call->route->open)
         rc = auth_agent(&call->who, call->route, call->vars[0], db, &call->http.arena, &err);
     if (rc == RC_OK)
         rc = call->route->query(call, db, &err);
+    if (rc == RC_OK)
+        rc = audit_calls_record(call, &err);
     if (rc != RC_OK)
         call_fail(call, rc, &err);
+    db_stop_on(db, NULL);
     http_finish_later(&call->http);
 }
 
@@ -129,7 +145,8 @@ static enum rc start_query(struct call *call, struct err *err)
     if (rc != RC_OK)
         return rc;
     call->work = (struct pool_work){.run = run_query,
-                                    .class = call->route->slow ? POOL_SLOW : POOL_QUICK};
+                                    .class = call->route->slow ? POOL_SLOW : POOL_QUICK,
+                                    .owner = http_client(&call->http)};
     if (pool_post(call->api->pool, &call->work) == RC_OK)
         return RC_OK;
     return err_set(err, RC_BUSY, "TOO_MANY_QUERIES", "too many queries wait; try again");
@@ -168,7 +185,7 @@ static enum rc start_command(struct call *call, struct err *err)
     struct command *command = call->command;
     assert(command != NULL);
     const char *trace = http_header(&call->http, "traceparent");
-    if (trace != NULL && strlen(trace) == TRACEPARENT_LEN)
+    if (traceparent_valid(trace))
         command->traceparent = arena_strdup(&command->arena, trace);
     command->actor = auth_actor(&call->who);
     command->bound_to = auth_bound_to(&call->who);
@@ -193,15 +210,15 @@ static bool body_type_fits(struct call *call)
 {
     const char *type = http_header(&call->http, "Content-Type");
     enum route_body body = call->route->body;
+    if (body == BODY_EVENT)
+        return event_message_mode(&call->http) != EVENT_MODE_NONE;
     if (type == NULL || http_body(&call->http).len == 0 || body == BODY_IGNORED ||
         body == BODY_BYTES)
         return true;
-    if (type_is(type, "application/json"))
+    if (type_is(type, "application/json") || type_is(type, "application/schema+json"))
         return true;
     if (body == BODY_SIGNED)
         return type_is(type, "application/x-www-form-urlencoded");
-    if (body == BODY_EVENT)
-        return type_is(type, "application/cloudevents+json");
     return body == BODY_CONFIG &&
            (type_is(type, "application/yaml") || type_is(type, "application/x-yaml") ||
             type_is(type, "text/yaml"));
@@ -215,7 +232,9 @@ static const char *types_text(enum route_body body)
     case BODY_SIGNED:
         return "send application/json or application/x-www-form-urlencoded";
     case BODY_EVENT:
-        return "send application/cloudevents+json or application/json: one event, as one object";
+        return "send application/cloudevents+json (one event), application/cloudevents-batch+json "
+               "(an array), or any type of data with the attributes as headers (ce-specversion, "
+               "ce-id, ce-source, ce-type)";
     default:
         return "send application/json";
     }
@@ -451,6 +470,7 @@ void dispatch_finished(void *ctx, struct http_request *request)
     const struct route *first = routes_all(&count);
     size_t route = call->route != NULL ? (size_t)(call->route - first) : count;
     metrics_count(api->metrics, route, request->answer.status);
+    audit_calls_end(call);
     if (log_enabled(LOG_DEBUG))
         LOG(LOG_DEBUG, "request", LOG_STR("requestId", request->id),
             LOG_STR("method", http_method_name(request->method)),

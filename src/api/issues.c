@@ -4,6 +4,7 @@
  * All of it runs on a pool thread: the forge answers from a disk or from another machine.
  */
 #include "control/pr/issues.h"
+#include "api/audit_calls.h"
 #include "api/listing.h"
 #include "api/repo_access.h"
 #include "api/routes.h"
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "core/event_types.h"
 #include "forge/forges.h"
+#include <inttypes.h>
 
 enum { REPOSITORY_NAME_MAX = 200 };
 
@@ -145,6 +147,10 @@ static void post_event(struct call *call, const struct repo_access *repo_access,
     struct cmd_issue_event *cmd = cmd_issue_event_new();
     struct err err = {0};
     call_own(call, &cmd->base);
+    audit_calls_about(
+        call,
+        arena_printf(&cmd->base.arena, "%s#%" PRId64, repo_access->repository.name, issue->number),
+        NULL);
     cmd->event = event;
     cmd->repository_id = repo_access->repository.id;
     cmd->repository = repo_access->repository.name;

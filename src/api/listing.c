@@ -72,8 +72,13 @@ enum rc listing_end(struct listing *list, enum rc rc)
 {
     if (rc != RC_OK)
         return rc;
-    const char *key = next_key(list);
     jw_end(&list->jw, ']');
+    return listing_close(list);
+}
+
+enum rc listing_close(struct listing *list)
+{
+    const char *key = next_key(list);
     jw_kstr(&list->jw, "cursor", key != NULL ? cursor_encode(list->kind, key, list->arena) : NULL);
     jw_end(&list->jw, '}');
     return RC_OK;

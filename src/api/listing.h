@@ -50,4 +50,6 @@ bool listing_shows(const struct listing *list, size_t i);
 /* Ends the answer with the cursor of the next page, if there is one.  After an error it does
    nothing, since the error is answered instead.  Returns rc. */
 MUST_USE enum rc listing_end(struct listing *list, enum rc rc);
+/* The same after the caller has ended the array itself and written members beside it.  RC_OK. */
+MUST_USE enum rc listing_close(struct listing *list);
 #endif

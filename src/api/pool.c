@@ -4,6 +4,7 @@
 #include "api/pool.h"
 #include "base/mem.h"
 #include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 
 struct queue {
@@ -14,6 +15,8 @@ struct pool_thread {
     struct db *db;
     pthread_t thread;
     bool started;
+    bool slow;         /* Under the lock: it runs slow work */
+    const void *owner; /* of this one. */
 };
 struct pool {
     struct store *store;
@@ -54,6 +57,36 @@ static struct pool_work *queue_take(struct queue *queue)
     return work;
 }
 
+static int slow_of(const struct pool *pool, const void *owner)
+{
+    int count = 0;
+    for (int i = 0; i < pool->thread_count; i++)
+        count += pool->threads[i].slow && pool->threads[i].owner == owner;
+    return count;
+}
+
+/* Moves the work whose owner occupies the fewest threads to the front, the oldest of several. */
+static void queue_turn(struct pool *pool, struct queue *queue)
+{
+    struct pool_work **best = &queue->first;
+    int least = INT_MAX;
+    for (struct pool_work **at = &queue->first; *at != NULL && least > 0; at = &(*at)->next) {
+        int count = slow_of(pool, (*at)->owner);
+        if (count < least) {
+            least = count;
+            best = at;
+        }
+    }
+    struct pool_work *work = *best;
+    if (work == NULL || best == &queue->first)
+        return;
+    *best = work->next;
+    if (*best == NULL)
+        queue->last = best;
+    work->next = queue->first;
+    queue->first = work;
+}
+
 static bool may_run(const struct pool *pool, enum pool_class class)
 {
     int others = pool->running[POOL_SLOW] + pool->running[POOL_STREAM];
@@ -67,8 +100,11 @@ static struct pool_work *take_allowed(struct pool *pool)
     for (int i = 0; work == NULL && i < 2; i++) {
         enum pool_class class = pool->next;
         pool->next = class == POOL_SLOW ? POOL_STREAM : POOL_SLOW;
-        if (may_run(pool, class))
-            work = queue_take(&pool->queues[class]);
+        if (!may_run(pool, class))
+            continue;
+        if (class == POOL_SLOW)
+            queue_turn(pool, &pool->queues[class]);
+        work = queue_take(&pool->queues[class]);
     }
     return work;
 }
@@ -97,10 +133,13 @@ static void *thread_main(void *arg)
     while ((work = next_work(pool)) != NULL) {
         enum pool_class class = work->class;
         pool->running[class]++;
+        thread->slow = class == POOL_SLOW;
+        thread->owner = work->owner;
         pthread_mutex_unlock(&pool->lock);
         work->run(work, thread->db); /* The work may be freed when this returns. */
         pthread_mutex_lock(&pool->lock);
         pool->running[class]--;
+        thread->slow = false;
         if (class != POOL_QUICK)
             pthread_cond_broadcast(&pool->wake);
     }

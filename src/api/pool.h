@@ -3,7 +3,8 @@
  *
  * Work is intrusive and bounded in number.  Its class limits how many threads it may occupy: slow
  * work (a merge, the doctor) and the reading of streams may take half of them each, and together
- * all but one, so that there is always a thread for quick queries.
+ * all but one, so that there is always a thread for quick queries.  Slow work is served by turns of
+ * its owners: many slow queries of one client hold up another client for the length of one of them.
  */
 #ifndef API_POOL_H
 #define API_POOL_H
@@ -20,6 +21,7 @@ struct pool_work {
     struct pool_work *next;
     void (*run)(struct pool_work *work, struct db *db); /* On a pool thread. */
     enum pool_class class;
+    const void *owner; /* Compared only: the client that it is for; NULL: the server itself. */
 };
 struct pool_options {
     struct store *store; /* Not owned. */

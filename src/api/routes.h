@@ -49,11 +49,23 @@ API_QUERY(api_run_artifacts);
 API_QUERY(api_event_list);
 void api_event_types(struct call *call);
 
+/* replay.c, export.c, whatif.c */
+API_QUERY(api_run_replay);
+API_QUERY(api_run_export);
+API_QUERY(api_whatif);
+
 /* events.c */
 API_COMMAND(api_event_append);
 
 /* snapshots.c */
 API_QUERY(api_run_snapshots);
+
+/* interactions.c */
+API_BUILD(api_slack_prepare);
+API_QUERY(api_slack_interaction);
+
+/* inbox.c */
+API_QUERY(api_inbox_list);
 
 /* artifacts.c */
 API_QUERY(api_artifact_get);
@@ -123,6 +135,11 @@ API_QUERY(api_issue_close);
 API_QUERY(api_issue_reopen);
 API_QUERY(api_issue_label);
 
+/* lifecycle.c */
+API_QUERY(api_lifecycle_get);
+API_QUERY(api_lifecycle_list);
+API_QUERY(api_agent_efficiency);
+
 /* intake.c */
 MUST_USE enum rc api_intake_list(struct call *call, struct db *db, struct err *err);
 
@@ -132,6 +149,15 @@ API_BUILD(api_memory_remove);
 
 /* notify.c */
 API_QUERY(api_sink_list);
+API_QUERY(api_sink_get);
+API_COMMAND(api_sink_put);
+API_COMMAND(api_sink_remove);
+API_COMMAND(api_sink_pause);
+API_BUILD(api_sink_resume);
+API_QUERY(api_sink_letter_list);
+API_BUILD(api_sink_letter_replay);
+API_BUILD(api_sink_letter_discard);
+API_ANSWER(api_sink_letter_answer);
 API_QUERY(api_notification_list);
 API_COMMAND(api_notification_test);
 
@@ -218,6 +244,16 @@ API_COMMAND(api_schedule_put);
 API_BUILD(api_schedule_remove);
 API_COMMAND(api_schedule_run);
 
+/* consumers.c */
+API_QUERY(api_consumer_list);
+API_QUERY(api_consumer_get);
+API_QUERY(api_consumer_put);
+API_BUILD(api_consumer_next);
+API_COMMAND(api_consumer_ack);
+API_QUERY(api_consumer_seek);
+API_COMMAND(api_consumer_processed);
+API_BUILD(api_consumer_remove);
+
 /* workers.c */
 API_QUERY(api_worker_list);
 API_COMMAND(api_worker_announce);
@@ -227,14 +263,28 @@ API_QUERY(api_token_list);
 API_QUERY(api_token_create);
 API_QUERY(api_token_revoke);
 
+/* audit.c */
+API_QUERY(api_log_list);
+API_QUERY(api_audit_list);
+API_QUERY(api_audit_verify);
+
 /* backup.c */
 API_QUERY(api_backup);
 /* Removes the files of a backup that was interrupted by the end of its server. */
 MUST_USE enum rc api_backup_clear(const char *data_dir, struct err *err);
 
 /* schemas.c */
-void api_schema_list(struct call *call);
-void api_schema_get(struct call *call);
+API_QUERY(api_schema_list);
+API_QUERY(api_schema_get);
+API_QUERY(api_schema_versions);
+API_QUERY(api_schema_validate);
+API_QUERY(api_schema_check);
+API_COMMAND(api_schema_put);
+API_BUILD(api_schema_remove);
+API_QUERY(api_asyncapi);
+
+/* retention.c */
+API_QUERY(api_retention);
 
 /* system.c */
 API_QUERY(api_job_list);

@@ -1,12 +1,14 @@
 /*
  * runs.c - queries about runs and events.
  */
+#include "api/event_params.h"
 #include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "core/event.h"
 #include "core/run/timeline.h"
 #include "store/events.h"
+#include "store/run_diagnostics.h"
 
 enum { REPOSITORY_NAME_MAX = 200, TIMELINE_EVENTS_MAX = 20000 };
 
@@ -70,6 +72,17 @@ static enum rc find_run(struct call *call, struct db *db, struct run_row *ret_ru
     return rc == RC_OK ? runs_get(db, &id, &call->http.arena, ret_run, err) : rc;
 }
 
+/* What its diagnostic events added up to, once they were deleted after their time. */
+static enum rc write_diagnostics(struct call *call, struct db *db, const struct id *run_id,
+                                 struct jw *jw, struct err *err)
+{
+    struct run_diagnostics_row row;
+    enum rc rc = run_diagnostics_get(db, run_id, &call->http.arena, &row, err);
+    if (rc == RC_OK)
+        jw_kraw(jw, "expiredDiagnostics", row.sums);
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
 enum rc api_run_get(struct call *call, struct db *db, struct err *err)
 {
     struct run_row run;
@@ -84,6 +97,8 @@ enum rc api_run_get(struct call *call, struct db *db, struct err *err)
         rc = write_patches(call, db, &run.id, &jw, err);
     if (rc == RC_OK)
         rc = write_verifications(call, db, &run.id, &jw, err);
+    if (rc == RC_OK)
+        rc = write_diagnostics(call, db, &run.id, &jw, err);
     jw_end(&jw, '}');
     return rc;
 }
@@ -160,11 +175,13 @@ enum rc api_run_timeline(struct call *call, struct db *db, struct err *err)
 
 /* ---- Events ---- */
 
-static void read_event_filter(struct params *params, struct event_filter *filter)
+static void read_event_filter(struct listing *list, struct event_filter *filter)
 {
-    params_text(params, "type", EVENT_TYPE_MAX, &filter->type_pattern);
-    params_time(params, "since", &filter->since_us);
-    params_time(params, "until", &filter->until_us);
+    struct event_selector *selector = arena_array(list->arena, 1, sizeof *selector);
+    event_params_read(&list->params, list->arena, selector);
+    filter->selector = selector;
+    params_time(&list->params, "since", &filter->since_us);
+    params_time(&list->params, "until", &filter->until_us);
 }
 
 /* Reads and writes the page of a listing that has begun. */
@@ -189,7 +206,7 @@ enum rc api_run_events(struct call *call, struct db *db, struct err *err)
     struct event_filter filter = {.with_task = true};
     struct run_row run;
     listing_open(&list, call, CURSOR_SEQ, err);
-    read_event_filter(&list.params, &filter);
+    read_event_filter(&list, &filter);
     enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = find_run(call, db, &run, err);
@@ -204,11 +221,8 @@ enum rc api_event_list(struct call *call, struct db *db, struct err *err)
     struct listing list;
     struct event_filter filter = {0};
     listing_open(&list, call, CURSOR_SEQ, err);
-    read_event_filter(&list.params, &filter);
-    params_id(&list.params, "runId", &filter.run_id);
-    params_id(&list.params, "taskId", &filter.task_id);
-    if (!id_is_none(&filter.run_id) && !id_is_none(&filter.task_id))
-        params_fail(&list.params, "taskId", "give runId or taskId, not both");
+    read_event_filter(&list, &filter);
+    event_params_owner(&list.params, &filter.run_id, &filter.task_id);
     enum rc rc = listing_begin(&list);
     return rc == RC_OK ? list_events(&list, db, &filter, err) : rc;
 }
@@ -216,15 +230,18 @@ enum rc api_event_list(struct call *call, struct db *db, struct err *err)
 /* The catalogue: it is part of the program. */
 void api_event_types(struct call *call)
 {
-    const char *type;
+    const struct event_type *entry;
     struct jw jw = call_answer(call, 200);
     jw_begin(&jw, '{');
     jw_key(&jw, "items");
     jw_begin(&jw, '[');
-    for (size_t i = 0; (type = event_type_at(i)) != NULL; i++) {
+    for (size_t i = 0; (entry = event_type_at(i)) != NULL; i++) {
         jw_begin(&jw, '{');
-        jw_kstr(&jw, "type", type);
-        jw_kstr(&jw, "severity", severity_name(event_severity(type)));
+        jw_kstr(&jw, "type", entry->type);
+        jw_kstr(&jw, "severity", severity_name(entry->severity));
+        jw_kstr(&jw, "context", event_context_name(entry->context));
+        jw_kint(&jw, "version", entry->version);
+        jw_kstr(&jw, "meaning", entry->meaning);
         jw_end(&jw, '}');
     }
     jw_end(&jw, ']');

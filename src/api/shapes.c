@@ -476,6 +476,7 @@ void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer 
 static void write_attempt(struct jw *jw, const struct attempt_row *attempt)
 {
     jw_begin(jw, '{');
+    jw_kstr(jw, "id", job_attempt_id(&attempt->job_id, attempt->epoch).text);
     jw_kint(jw, "attempt", attempt->attempt);
     jw_kint(jw, "epoch", attempt->epoch);
     jw_kstr(jw, "worker", attempt->worker);

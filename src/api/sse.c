@@ -6,32 +6,39 @@
  * stream whose client is gone is freed when both have returned.
  *
  * Memory: a stream holds at most one and a half windows of output and one event, however slow its
- * client is.  One that has more than half a window to send is paused; after a tick its channel, of
- * a window too, is given up, and it later reads the log again from where it stopped.  A page of the
- * log is a window long.
+ * client is.  One that has more than half a window to send is paused; when its client has read
+ * nothing for a tick its channel is given up, and it later reads the log again from where it
+ * stopped.  A page of the log is a window long.  Channels hold references of envelopes that they
+ * share: as long as all of these are within the bytes of all streams a channel may be longer than
+ * a window.  To read the log again costs several times as much.
  */
 #include "api/sse.h"
+#include "api/event_params.h"
+#include "api/event_text.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/event_types.h"
 #include "store/events.h"
 #include "store/runs.h"
 #include <assert.h>
-#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/queue.h>
 
 enum {
     PAGE_EVENTS = 64,
-    CHANNEL_EVENTS = 512,
-    TURN_EVENTS = 256, /* Sent in one turn of the loop, so that others are served too. */
+    TURN_EVENTS = 256,    /* Sent in one turn of the loop, so that others are served too. */
+    TAKE_EVENTS = 32,     /* Taken from the channel at once. */
+    RETURN_MS = 250,      /* After a stop clients come back from here on, */
+    RETURN_STEP_MS = 2,   /* one after the other, */
+    RETURN_MS_MAX = 5000, /* and by here at the latest. */
     WINDOW_BYTES_MIN = 4 * 1024,
     WINDOW_BYTES_MAX = 64 * 1024,
+    CHANNEL_BYTES_MAX = 1024 * 1024,
     EVENT_BYTES_MAX = 4 * 1024 * 1024,
     TICK_MS = 1000,
     PING_TICKS = 15,
-    SEVERITY_MAX = 16
 };
 
 #define LOST_COMMENT ": the token is good no more\n\n"
@@ -42,8 +49,7 @@ enum stream_state { STREAM_OPENING, STREAM_READING, STREAM_LIVE, STREAM_PAUSED, 
 struct wish {
     bool of_run; /* With the events of its task. */
     struct id run_id, task_id;
-    char *type_pattern; /* or NULL */
-    enum severity min_severity;
+    struct event_selector selector;
 };
 
 /* A piece of the log in wire form, filled by a pool thread. */
@@ -68,8 +74,10 @@ struct stream {
     enum stream_state state;
     int64_t last_seq; /* The last that was sent, or the one to start after. */
     struct wish wish;
+    char *texts; /* Of its selector. */
     struct log_page page;
     struct subscription *subscription;
+    bool moved; /* Its client has read something since the last tick. */
     struct loop_call wake;
     atomic_bool wake_posted;
     LIST_ENTRY(stream) all;
@@ -82,6 +90,7 @@ struct sse {
     struct event *tick; /* At rest without streams. */
     int ticks;
     size_t window; /* Bytes. */
+    size_t bytes;  /* Of all streams. */
     bool closed;
     atomic_int_fast64_t count;
 };
@@ -95,7 +104,7 @@ static void free_if_alone(struct stream *stream)
     if (stream->state != STREAM_DEAD || stream->page.away || atomic_load(&stream->wake_posted))
         return;
     buf_release(&stream->page.text);
-    mem_free(stream->wish.type_pattern);
+    mem_free(stream->texts);
     mem_free(stream);
 }
 
@@ -148,13 +157,6 @@ static void send_text(struct stream *stream)
 
 /* ---- From the log ---- */
 
-static void write_event(struct buf *to, int64_t seq, const char *type, struct str json)
-{
-    buf_addf(to, "id: %" PRId64 "\nevent: %s\ndata: ", seq, type);
-    buf_add(to, json.at, json.len);
-    buf_adds(to, "\n\n");
-}
-
 /* False: the window was full before all were written; the rest is read again when this is sent. */
 static bool write_page(struct stream *stream, const struct event *events, size_t count)
 {
@@ -164,12 +166,8 @@ static bool write_page(struct stream *stream, const struct event *events, size_t
         if (stream->page.text.len >= stream->sse->window)
             return false;
         stream->page.last_seq = events[i].seq;
-        if (event_severity(events[i].type) < stream->wish.min_severity)
-            continue;
-        buf_clear(&json);
-        struct jw jw = jw_to(&json);
-        event_write(&jw, &events[i]);
-        write_event(&stream->page.text, events[i].seq, events[i].type, buf_str(&json));
+        if (event_text(&events[i], &json))
+            envelope_frame(&stream->page.text, &events[i], buf_str(&json));
     }
     return true;
 }
@@ -193,7 +191,7 @@ static enum rc read_log(struct stream *stream, struct db *db, struct arena *aren
     struct event_filter filter = {.after_seq = stream->page.after_seq,
                                   .run_id = wish->run_id,
                                   .with_task = wish->of_run,
-                                  .type_pattern = wish->type_pattern,
+                                  .selector = &wish->selector,
                                   .limit = PAGE_EVENTS,
                                   .scan = &scan};
     if (!wish->of_run)
@@ -264,24 +262,37 @@ static bool ends_a_run(const char *type)
 
 enum taken { TAKEN_ALL, TAKEN_SOME, TAKEN_LOST, TAKEN_END };
 
-/* Moves what is in the channel into text.  An event is sent only when nothing was dropped by the
-   time it was taken: else something before it may be missing. */
+/* Is it the last event of the run? */
+static bool write_live(struct stream *stream, const struct envelope *envelope, struct buf *text)
+{
+    if (envelope->seq <= stream->last_seq)
+        return false;
+    buf_add(text, envelope->frame.at, envelope->frame.len);
+    stream->last_seq = envelope->seq;
+    return stream->wish.of_run && ends_a_run(envelope->traits.type);
+}
+
+/* Moves what is in the channel into text.  Events are sent only when nothing was lost by the time
+   they were taken: else something before them may be missing. */
 static enum taken take_live(struct stream *stream, struct buf *text)
 {
-    for (int i = 0; i < TURN_EVENTS && text->len < stream->sse->window; i++) {
-        struct envelope *envelope = subscription_take(stream->subscription);
-        if (envelope == NULL)
-            return TAKEN_ALL;
-        bool lost = subscription_dropped(stream->subscription) > 0;
-        bool news = !lost && envelope->seq > stream->last_seq;
-        bool end = news && stream->wish.of_run && ends_a_run(envelope->type);
-        if (news) {
-            write_event(text, envelope->seq, envelope->type, envelope->json);
-            stream->last_seq = envelope->seq;
+    struct envelope *envelopes[TAKE_EVENTS];
+    for (int turn = 0; turn < TURN_EVENTS / TAKE_EVENTS && text->len < stream->sse->window;
+         turn++) {
+        const struct subscription_batch batch = {envelopes, TAKE_EVENTS,
+                                                 stream->sse->window - text->len};
+        int64_t lost = 0;
+        bool end = false;
+        size_t count = subscription_take_batch(stream->subscription, &batch, &lost);
+        for (size_t i = 0; i < count; i++) {
+            if (lost == 0 && !end)
+                end = write_live(stream, envelopes[i], text);
+            envelope_unref(envelopes[i]);
         }
-        envelope_unref(envelope);
-        if (lost || end)
-            return lost ? TAKEN_LOST : TAKEN_END;
+        if (lost > 0 || end)
+            return lost > 0 ? TAKEN_LOST : TAKEN_END;
+        if (count == 0)
+            return TAKEN_ALL;
     }
     return TAKEN_SOME;
 }
@@ -333,6 +344,7 @@ static void resume(struct stream *stream)
 {
     if (stream->state != STREAM_PAUSED || is_slow(stream))
         return;
+    stream->moved = true;
     stream->state = stream->subscription != NULL ? STREAM_LIVE : STREAM_READING;
     go_on(stream);
 }
@@ -346,15 +358,14 @@ static struct subscription *subscribe(struct stream *stream)
 {
     const struct wish *wish = &stream->wish;
     struct subscription_options options = {
-        .name = wish->of_run ? "sse.run" : "sse.events",
-        .filter = {.types = {wish->type_pattern},
+        .who = wish->of_run ? BUS_SSE_RUN : BUS_SSE_EVENTS,
+        .filter = {.selector = wish->selector,
                    .task_id = wish->task_id,
                    .run_id = wish->run_id,
-                   .with_task = wish->of_run,
-                   .min_severity = wish->min_severity},
-        .capacity = CHANNEL_EVENTS,
-        .bytes_max = stream->sse->window,
-        .overflow = BUS_DROP_OLDEST,
+                   .with_task = wish->of_run},
+        .bytes = {.max = CHANNEL_BYTES_MAX,
+                  .fair = stream->sse->window,
+                  .alive_max = stream->sse->bytes},
         .wake = post_wake,
         .ctx = stream,
     };
@@ -457,8 +468,8 @@ static struct stream *stream_new(struct call *call, const struct wish *wish, int
     stream->call = call;
     stream->sse = sse;
     stream->wish = *wish;
-    if (wish->type_pattern != NULL)
-        stream->wish.type_pattern = mem_strdup(wish->type_pattern);
+    stream->texts = mem_alloc(event_selector_bytes(&wish->selector) + 1);
+    event_selector_pack(&stream->wish.selector, &wish->selector, stream->texts);
     stream->last_seq = after_seq;
     stream->page.done.run = on_page;
     stream->wake.run = on_wake;
@@ -504,14 +515,6 @@ enum rc api_run_stream(struct call *call, struct err *err)
     return RC_OK;
 }
 
-static void read_severity(struct params *params, enum severity *ret_severity)
-{
-    const char *name = NULL;
-    params_text(params, "severity", SEVERITY_MAX, &name);
-    if (name != NULL && !severity_parse(name, ret_severity))
-        params_fail(params, "severity", "%.16s is not a severity", name);
-}
-
 enum rc api_event_stream(struct call *call, struct err *err)
 {
     struct params params;
@@ -521,12 +524,8 @@ enum rc api_event_stream(struct call *call, struct err *err)
     if (rc != RC_OK)
         return rc;
     read_place(call, &params, &after_seq);
-    params_text(&params, "type", EVENT_TYPE_MAX, (const char **)&wish.type_pattern);
-    params_id(&params, "runId", &wish.run_id);
-    params_id(&params, "taskId", &wish.task_id);
-    if (!id_is_none(&wish.run_id) && !id_is_none(&wish.task_id))
-        params_fail(&params, "taskId", "give runId or taskId, not both");
-    read_severity(&params, &wish.min_severity);
+    event_params_read(&params, &call->http.arena, &wish.selector);
+    event_params_owner(&params, &wish.run_id, &wish.task_id);
     rc = params_end(&params);
     if (rc == RC_OK)
         rc = refuse_closed(call, err);
@@ -557,8 +556,9 @@ static void on_tick(void *arg)
         }
         if (ping && stream->state != STREAM_OPENING && http_stream_backlog(request) == 0)
             http_stream_write(request, STR(": ping\n\n"));
-        if (stream->state == STREAM_PAUSED && is_slow(stream))
+        if (stream->state == STREAM_PAUSED && is_slow(stream) && !stream->moved)
             unsubscribe(stream);
+        stream->moved = false;
         resume(stream);
     }
 }
@@ -582,19 +582,40 @@ struct sse *sse_new(struct api *api, const struct sse_limits *limits)
     sse->window = share < WINDOW_BYTES_MIN   ? WINDOW_BYTES_MIN
                   : share > WINDOW_BYTES_MAX ? WINDOW_BYTES_MAX
                                              : (size_t)share;
+    sse->bytes = (size_t)limits->bytes;
     LIST_INIT(&sse->streams);
     sse->tick = loop_every(api->loop, 0, on_tick, sse);
     return sse;
 }
 
+/* What has been published to it is sent: a channel holds a window of it at most. */
+static void drain(struct stream *stream)
+{
+    while (stream->state == STREAM_LIVE && !is_slow(stream)) {
+        enum taken taken = take_live(stream, &stream->page.text);
+        send_text(stream);
+        if (taken != TAKEN_SOME)
+            return;
+    }
+}
+
+/* Clients that return all at once would meet a server that has just started: each is told another
+   time. */
 void sse_close(struct sse *sse)
 {
+    char comment[64];
+    int return_ms = RETURN_MS;
     sse->closed = true;
     struct stream *stream, *next;
     for (stream = LIST_FIRST(&sse->streams); stream != NULL; stream = next) {
         next = LIST_NEXT(stream, all);
-        if (stream->state != STREAM_OPENING)
-            end_stream(stream, ": the server is stopping\n\n");
+        if (stream->state == STREAM_OPENING)
+            continue;
+        drain(stream);
+        (void)snprintf(comment, sizeof comment, "retry: %d\n: the server is stopping\n\n",
+                       return_ms);
+        end_stream(stream, comment);
+        return_ms = return_ms < RETURN_MS_MAX ? return_ms + RETURN_STEP_MS : RETURN_MS;
     }
 }
 

@@ -1,6 +1,7 @@
 /*
  * system.c - the server about itself: health, version, metrics, doctor; jobs as they are.
  */
+#include "api/doctor_disk.h"
 #include "api/doctor_forge.h"
 #include "api/doctor_syncs.h"
 #include "api/forge_access.h"
@@ -10,6 +11,8 @@
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "control/watch/doctor.h"
+#include "control/watch/doctor_log.h"
+#include "control/watch/doctor_metrics.h"
 #include "store/events.h"
 #include "work/tree/rescue.h"
 
@@ -88,14 +91,45 @@ enum rc api_metrics(struct call *call, struct db *db, struct err *err)
     return metrics_write(call->api, db, &call->http.arena, &call->http.answer.body, err);
 }
 
+/* ?all=true: the whole history as well, which may take minutes. */
+static enum rc read_all(struct call *call, bool *ret_all, struct err *err)
+{
+    static const char *const names[] = {"true", "false", NULL};
+    struct params params;
+    const char *all = NULL;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    params_choice(&params, "all", names, &all);
+    *ret_all = text_same(all, "true");
+    return params_end(&params);
+}
+
+static enum rc examine_history(struct db *db, struct doctor_report *report, struct arena *arena,
+                               struct err *err)
+{
+    struct doctor_check history, metrics;
+    enum rc rc = doctor_history(db, arena, &history, err);
+    if (rc == RC_OK)
+        rc = doctor_metrics(db, arena, &metrics, err);
+    if (rc != RC_OK)
+        return rc;
+    doctor_add(report, &history, arena);
+    doctor_add(report, &metrics, arena);
+    return RC_OK;
+}
+
 enum rc api_doctor(struct call *call, struct db *db, struct err *err)
 {
+    bool all = false;
     struct arena *arena = &call->http.arena;
     struct doctor_report report;
     struct origins_report *origins = arena_alloc(arena, sizeof *origins);
-    enum rc rc = call_no_params(call, err);
+    enum rc rc = read_all(call, &all, err);
     if (rc == RC_OK)
         rc = doctor_examine(db, arena, &report, err);
+    if (rc == RC_OK && all)
+        rc = examine_history(db, &report, arena, err);
     if (rc == RC_OK)
         rc = origins_examine(call->api, db, arena, origins, err);
     if (rc != RC_OK)
@@ -120,8 +154,9 @@ enum rc api_doctor(struct call *call, struct db *db, struct err *err)
     origins_write(&jw, origins);
     jw_key(&jw, "forgeLimits");
     forge_limits_write(&jw, limits, limit_count);
+    rc = doctor_disk_write(call, db, &jw, err);
     jw_end(&jw, '}');
-    return RC_OK;
+    return rc;
 }
 
 /* ---- Jobs ---- */

@@ -5,10 +5,12 @@
  * answers.
  */
 #include "control/watch/tokens.h"
+#include "api/audit_calls.h"
 #include "api/listing.h"
 #include "api/routes.h"
 #include "base/fields.h"
 #include "base/log.h"
+#include "core/conductor/issue_kind.h"
 #include "core/queue/queue_config.h"
 #include <assert.h>
 #include <string.h>
@@ -47,6 +49,31 @@ static void read_queues(struct fields *fields, struct cmd_token_create *cmd)
     cmd->queues = text;
 }
 
+/* Writers of events of issues, and the agent that it writes for. */
+static void read_writes(struct fields *fields, struct cmd_token_create *cmd)
+{
+    const struct js *names = NULL;
+    enum issue_writer writer;
+    char *text = NULL;
+    fields_strings(fields, "writes", FIELD_OPTIONAL, WRITER_COUNT,
+                   &(struct field_text){.min = 1, .max = TOKEN_NAME_MAX}, &names);
+    fields_string(fields, "agent", FIELD_OPTIONAL, &(struct field_text){1, AGENT_NAME_MAX},
+                  &cmd->agent);
+    for (size_t i = 0; i < js_count(names); i++) {
+        const char *name = js_str(js_at(names, i), "");
+        if (!issue_writer_parse(name, &writer) || writer == WRITER_CONDUCTOR)
+            fields_fail(fields, "writes",
+                        "writes[%zu] must be cto, dev-agent, review-agent or ci, not %s", i, name);
+        text = text != NULL ? arena_printf(&cmd->base.arena, "%s %s", text, name)
+                            : arena_strdup(&cmd->base.arena, name);
+    }
+    if (text != NULL && (cmd->role == ROLE_VIEWER || strlen(text) > TOKEN_WRITES_BYTES_MAX))
+        fields_fail(fields, "writes", "a token that writes events is of role worker or operator");
+    if (cmd->agent != NULL && text == NULL)
+        fields_fail(fields, "agent", "only a token with writes can be bound to an agent");
+    cmd->writes = text;
+}
+
 static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struct err *err)
 {
     struct clock clock = control_clock(call->api->control);
@@ -71,6 +98,7 @@ static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struc
     assert(known);
     (void)known;
     read_queues(&fields, cmd);
+    read_writes(&fields, cmd);
     return fields_close(&fields);
 }
 
@@ -81,13 +109,13 @@ static enum rc commit_and_refresh(struct call *call, struct db *db, struct err *
     return rc == RC_OK ? auth_refresh(call->api->auth, db, err) : rc;
 }
 
-static void write_queues(struct jw *jw, const char *queues)
+static void write_words(struct jw *jw, const char *key, const char *words)
 {
-    if (queues == NULL)
+    if (words == NULL)
         return;
-    jw_key(jw, "queues");
+    jw_key(jw, key);
     jw_begin(jw, '[');
-    for (const char *at = queues; *at; at += strspn(at, " ")) {
+    for (const char *at = words; *at; at += strspn(at, " ")) {
         size_t len = strcspn(at, " ");
         jw_strn(jw, at, len);
         at += len;
@@ -101,7 +129,9 @@ static void write_token(struct jw *jw, const struct token_row *token, const char
     jw_kstr(jw, "id", token->id.text);
     jw_kstr(jw, "name", token->name);
     jw_kstr(jw, "role", role_name(token->role));
-    write_queues(jw, token->queues);
+    write_words(jw, "queues", token->queues);
+    write_words(jw, "writes", token->writes);
+    jw_optstr(jw, "agent", token->agent);
     jw_ktime(jw, "createdAt", token->created_us);
     jw_ktime(jw, "lastUsedAt", token->last_used_us);
     jw_ktime(jw, "expiresAt", token->expires_us);
@@ -122,6 +152,9 @@ enum rc api_token_create(struct call *call, struct db *db, struct err *err)
         rc = read_token(call, cmd, err);
     if (rc != RC_OK)
         return rc;
+    audit_calls_about(
+        call, NULL,
+        audit_details(&cmd->base.arena, "name", cmd->name, "role", role_name(cmd->role), NULL));
     auth_make_token(AUTH_TOKEN_PREFIX, secret);
     sha256_hex(secret, strlen(secret), cmd->sha256);
     rc = commit_and_refresh(call, db, err);

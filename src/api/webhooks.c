@@ -8,6 +8,7 @@
  * what it is about: the forge has its 202 after one commit.
  */
 #include "api/webhooks.h"
+#include "api/form.h"
 #include "api/routes.h"
 #include "base/js_peek.h"
 #include "control/pr/receive.h"
@@ -22,7 +23,6 @@ enum {
     GENERAL_BYTES_MAX = 1024 * 1024, /* Of one that names no repository: many secrets are tried. */
     VALUES_MAX = 1000 * 1000,        /* Of the JSON: a tree costs many times its text. */
 };
-#define PAYLOAD_FIELD "payload="
 
 struct webhook_head {
     const struct forge_ops *forge;
@@ -88,17 +88,8 @@ static enum rc find_json(struct call *call, struct str *ret_json, struct err *er
                        "a delivery as a form has %d bytes at most: set the webhook's content type "
                        "to application/json",
                        FORM_BYTES_MAX);
-    const char *field = memmem(body.at, body.len, PAYLOAD_FIELD, strlen(PAYLOAD_FIELD));
     const char *decoded = NULL;
-    if (field != NULL && (field == body.at || field[-1] == '&')) {
-        field += strlen(PAYLOAD_FIELD);
-        size_t left = body.len - (size_t)(field - body.at);
-        const char *end = memchr(field, '&', left);
-        struct str value = {field, end != NULL ? (size_t)(end - field) : left};
-        if (!url_decode(value, true, &call->http.arena, &decoded))
-            decoded = NULL;
-    }
-    if (decoded == NULL)
+    if (!form_field(body, "payload", &call->http.arena, &decoded))
         return err_set(err, RC_MALFORMED, "MALFORMED_BODY",
                        "the form has no field payload that can be decoded");
     *ret_json = str_of(decoded);

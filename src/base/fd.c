@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,6 +300,32 @@ enum rc dir_make_durable(const char *path, unsigned mode, struct err *err)
     if (rc != RC_OK || sync_parent(path, &why) == RC_OK || errno == EACCES)
         return rc;
     return err_set(err, RC_IO, "IO_ERROR", "%s", why.text);
+}
+
+/* ---- dir_usage ---- */
+
+enum { USAGE_ENTRIES_MAX = 2000000, BLOCK_BYTES = 512 }; /* Of st_blocks. */
+
+static void fts_closep(FTS **walk)
+{
+    if (*walk != NULL)
+        (void)fts_close(*walk);
+}
+
+/* Of a tree with very many files the first of them. */
+struct dir_usage dir_usage(const char *path)
+{
+    char *const tops[] = {(char *)(uintptr_t)path, NULL}; /* Not const for historical reasons. */
+    CLEANUP(fts_closep) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    struct dir_usage usage = {0};
+    const FTSENT *entry;
+    while (walk != NULL && usage.entries < USAGE_ENTRIES_MAX && (entry = fts_read(walk)) != NULL) {
+        if (entry->fts_info == FTS_DP || entry->fts_info == FTS_NS)
+            continue;
+        usage.entries++;
+        usage.bytes += (int64_t)entry->fts_statp->st_blocks * BLOCK_BYTES;
+    }
+    return usage;
 }
 
 /* ---- dir_remove ---- */

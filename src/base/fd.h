@@ -51,6 +51,12 @@ MUST_USE enum rc dir_sync(const char *path, struct err *err);
 /* Everything that was written to the file system of the directory; waits for the writes of all
    other processes there too. */
 MUST_USE enum rc dir_sync_file_system(const char *path, struct err *err);
+/* What a file, or a tree with all that is in it, takes on disk; links are not followed, and other
+   file systems not entered.  Absent: zeroes. */
+struct dir_usage {
+    int64_t bytes, entries;
+};
+struct dir_usage dir_usage(const char *path);
 /* rm -rf that never follows links and never leaves its tree; absent is fine. */
 MUST_USE enum rc dir_remove(const char *path, struct err *err);
 #endif

@@ -85,13 +85,17 @@ bool sha256_text_valid(const char *text)
            text[SHA256_TEXT_BYTES - 1] == '\0';
 }
 
-void hmac_sha256_hex(struct hmac_key key, const void *bytes, size_t len, char to[SHA256_TEXT_BYTES])
+void hmac_sha256(struct hmac_key key, const void *bytes, size_t len, unsigned char to[SHA256_BYTES])
 {
     assert(key.len <= INT_MAX);
-    unsigned char digest[SHA256_BYTES];
-    const unsigned char *done = HMAC(EVP_sha256(), key.bytes, (int)key.len, bytes, len, digest,
-                                     NULL);
+    const unsigned char *done = HMAC(EVP_sha256(), key.bytes, (int)key.len, bytes, len, to, NULL);
     assert(done != NULL);
+}
+
+void hmac_sha256_hex(struct hmac_key key, const void *bytes, size_t len, char to[SHA256_TEXT_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    hmac_sha256(key, bytes, len, digest);
     hex_encode(to, digest, sizeof digest);
 }
 

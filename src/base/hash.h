@@ -25,6 +25,8 @@ struct hmac_key {
     const void *bytes;
     size_t len;
 };
+void hmac_sha256(struct hmac_key key, const void *bytes, size_t len,
+                 unsigned char to[SHA256_BYTES]);
 void hmac_sha256_hex(struct hmac_key key, const void *bytes, size_t len,
                      char to[SHA256_TEXT_BYTES]);
 /* Takes the same time wherever the texts differ. */

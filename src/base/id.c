@@ -14,13 +14,12 @@ static bool dash_at(size_t i)
     return i == 8 || i == 13 || i == 18 || i == 23;
 }
 
-struct id id_new(int64_t now_us, struct random *random)
+static struct id id_of_moment(int64_t time_us, uint64_t low)
 {
-    assert(now_us >= 0);
-    uint64_t ms = (uint64_t)(now_us / US_PER_MS);
-    uint64_t fraction = (uint64_t)(now_us % US_PER_MS) * 4096 / 1000;
+    assert(time_us >= 0);
+    uint64_t ms = (uint64_t)(time_us / US_PER_MS);
+    uint64_t fraction = (uint64_t)(time_us % US_PER_MS) * 4096 / 1000;
     uint64_t high = (ms << 16) | (UINT64_C(7) << 12) | fraction;
-    uint64_t low = (UINT64_C(2) << 62) | (random_next(random) >> 2);
     unsigned char bytes[16];
     for (size_t i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(high >> (56 - 8 * i));
@@ -33,6 +32,16 @@ struct id id_new(int64_t now_us, struct random *random)
     for (size_t i = 0; i < ID_TEXT_BYTES - 1; i++)
         id.text[i] = dash_at(i) ? '-' : *from++;
     return id;
+}
+
+struct id id_new(int64_t now_us, struct random *random)
+{
+    return id_of_moment(now_us, (UINT64_C(2) << 62) | (random_next(random) >> 2));
+}
+
+struct id id_first_at(int64_t time_us)
+{
+    return id_of_moment(time_us, 0);
 }
 
 /* The digit in lower case, or NUL when it is none. */

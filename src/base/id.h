@@ -17,6 +17,8 @@ struct id {
 /* Time order is kept to the microsecond (12 bits of sub-millisecond in rand_a, RFC 9562 §6.2).  The
    other 62 bits cannot be guessed when the numbers are the kernel's (random_from_os). */
 struct id id_new(int64_t now_us, struct random *random);
+/* Not behind any id of that moment or a later one: for ranges of ids. */
+struct id id_first_at(int64_t time_us);
 /* Any well-formed UUID; upper case is folded. */
 MUST_USE bool id_parse(const char *text, struct id *ret_id);
 bool id_is_none(const struct id *id);

@@ -6,6 +6,7 @@
  * costs no memory and has a line and a column.
  */
 #include "base/js.h"
+#include "base/js_bytes.h"
 #include "base/js_mend.h"
 #include "base/jw.h"
 #include "base/mem.h"
@@ -98,6 +99,11 @@ static enum rc parse(const char *bytes, size_t len, size_t flags, struct js **re
 enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
 {
     return parse(bytes, len, JSON_REJECT_DUPLICATES, ret_tree, err);
+}
+
+enum rc js_parse_bytes(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
+{
+    return parse(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_tree, err);
 }
 
 enum rc js_parse_lenient(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
@@ -200,6 +206,11 @@ const char *js_str(const struct js *value, const char *fallback)
 {
     const char *text = json_string_value(in(value));
     return text != NULL ? text : fallback;
+}
+
+struct str js_bytes(const struct js *value)
+{
+    return (struct str){json_string_value(in(value)), json_string_length(in(value))};
 }
 
 int64_t js_int(const struct js *value, int64_t fallback)

@@ -5,12 +5,10 @@
  */
 #include "base/jwt.h"
 #include "base/jw.h"
+#include "base/pem.h"
 #include <assert.h>
-#include <limits.h>
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
 
 enum { SIGNATURE_BYTES_MAX = 2048 };
 
@@ -32,25 +30,6 @@ void base64url_add(struct buf *into, const void *bytes, size_t len)
     buf_addc(into, letters[(at[0] & 3U) << 4 | second >> 4]);
     if (len == 2)
         buf_addc(into, letters[(second & 15) << 2]);
-}
-
-/* Without it OpenSSL asks on the terminal. */
-static int no_password(char *to, int room, int writing, void *ctx)
-{
-    (void)to, (void)room, (void)writing, (void)ctx;
-    return -1;
-}
-
-static EVP_PKEY *read_key(struct str pem)
-{
-    if (pem.len == 0 || pem.len > INT_MAX)
-        return NULL;
-    BIO *bio = BIO_new_mem_buf(pem.at, (int)pem.len);
-    assert(bio != NULL);
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
-    BIO_free(bio);
-    ERR_clear_error();
-    return key;
 }
 
 static enum rc sign(EVP_PKEY *key, struct buf *into, struct err *err)
@@ -92,7 +71,7 @@ enum rc jwt_sign_rs256(struct str pem, const struct jwt_claims *claims, struct b
 {
     CLEANUP(buf_release) struct buf token;
     buf_init(&token, JWT_BYTES_MAX);
-    EVP_PKEY *key = read_key(pem);
+    EVP_PKEY *key = pem_private_key(pem);
     enum rc rc = RC_OK;
     if (key == NULL)
         rc = err_set(err, RC_INVALID, "KEY_INVALID",

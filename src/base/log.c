@@ -14,12 +14,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 /* TAIL_MAX is kept free for what closes a line. */
 enum { LINE_MAX_BYTES = 16 * 1024, TAIL_MAX = 64, VALUE_MAX = 2048 };
+enum { TAP_OFF = LOG_FATAL + 1 };
 
 static const char *const names[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info",   [LOG_WARN] = "warn",
@@ -28,6 +30,11 @@ static const char *const names[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct log_options current = {.fd = STDERR_FILENO, .level = LOG_INFO};
+/* Held to read while the tap runs; its level is read without it. */
+static pthread_rwlock_t tap_lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct log_tap tap;
+static atomic_int tap_level = TAP_OFF;
+static _Thread_local bool hidden;
 
 static struct log_options options_now(void)
 {
@@ -44,9 +51,33 @@ void log_configure(const struct log_options *options)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void log_set_tap(const struct log_tap *next)
+{
+    (void)pthread_rwlock_wrlock(&tap_lock);
+    tap = *next;
+    atomic_store(&tap_level, next->line != NULL ? (int)next->level : TAP_OFF);
+    (void)pthread_rwlock_unlock(&tap_lock);
+}
+
+void log_hide_thread(void)
+{
+    hidden = true;
+}
+
+static bool is_tapped(enum log_level level)
+{
+    return (int)level >= atomic_load_explicit(&tap_level, memory_order_relaxed) && !hidden;
+}
+
 bool log_enabled(enum log_level level)
 {
-    return level >= options_now().level;
+    return level >= options_now().level || is_tapped(level);
+}
+
+const char *log_level_name(enum log_level level)
+{
+    assert((size_t)level < COUNT_OF(names));
+    return names[level];
 }
 
 bool log_level_parse(const char *name, enum log_level *ret_level)
@@ -72,18 +103,16 @@ static size_t cut_len(const char *text)
     return len;
 }
 
-static void json_line(struct buf *line, enum log_level level, const char *message,
-                      const struct log_field *fields)
+static void json_line(struct buf *line, const struct log_line *of, const char *message)
 {
     char time_text[TIME_TEXT_BYTES];
-    struct clock clock = clock_real();
     struct jw jw = jw_to(line);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "time", time_format(time_text, clock_now_us(&clock)));
-    jw_kstr(&jw, "level", names[level]);
+    jw_kstr(&jw, "time", time_format(time_text, of->time_us));
+    jw_kstr(&jw, "level", names[of->level]);
     jw_key(&jw, "msg");
     jw_strn(&jw, message, cut_len(message));
-    for (; fields->key != NULL; fields++) {
+    for (const struct log_field *fields = of->fields; fields->key != NULL; fields++) {
         size_t before = line->len;
         jw_key(&jw, fields->key);
         if (fields->text != NULL)
@@ -161,23 +190,47 @@ static void human_line(struct buf *line, const struct log_options *options, enum
     }
 }
 
+static void call_tap(const struct log_line *line)
+{
+    (void)pthread_rwlock_rdlock(&tap_lock);
+    if (tap.line != NULL && line->level >= tap.level)
+        tap.line(tap.ctx, line);
+    (void)pthread_rwlock_unlock(&tap_lock);
+}
+
+static void print(const struct log_options *options, const struct log_line *of, const char *message)
+{
+    CLEANUP(buf_release) struct buf line;
+    buf_init(&line, (size_t)LINE_MAX_BYTES * 2);
+    if (options->human)
+        human_line(&line, options, of->level, message, of->fields);
+    else
+        buf_add(&line, of->json.at, of->json.len);
+    buf_addc(&line, '\n');
+    ssize_t done;
+    do
+        done = write(options->fd, line.data, line.len);
+    while (done < 0 && errno == EINTR); /* Other errors cannot be reported anywhere. */
+}
+
 void log_write(enum log_level level, const char *message, const struct log_field *fields)
 {
     assert((size_t)level < COUNT_OF(names));
     struct log_options options = options_now();
-    if (level < options.level)
+    bool printed = level >= options.level, tapped = is_tapped(level);
+    if (!printed && !tapped)
         return;
     int before = errno;
-    CLEANUP(buf_release) struct buf line;
-    buf_init(&line, (size_t)LINE_MAX_BYTES * 2);
-    if (options.human)
-        human_line(&line, &options, level, message, fields);
-    else
-        json_line(&line, level, message, fields);
-    buf_addc(&line, '\n');
-    ssize_t done;
-    do
-        done = write(options.fd, line.data, line.len);
-    while (done < 0 && errno == EINTR); /* Other errors cannot be reported anywhere. */
+    struct clock clock = clock_real();
+    struct log_line of = {.level = level, .time_us = clock_now_us(&clock), .fields = fields};
+    CLEANUP(buf_release) struct buf json;
+    buf_init(&json, (size_t)LINE_MAX_BYTES * 2);
+    if (tapped || !options.human)
+        json_line(&json, &of, message);
+    of.json = buf_str(&json);
+    if (printed)
+        print(&options, &of, message);
+    if (tapped)
+        call_tap(&of);
     errno = before;
 }

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -101,6 +102,23 @@ static int set_actions(struct launch *launch, const struct proc_spec *spec)
     return failed;
 }
 
+/* Where PATH has the program; the name itself when it has none, or is a path.  posix_spawnp would
+   try an exec in every directory, while this thread waits. */
+static const char *find_program(const char *name, const char *path, char to[PATH_MAX])
+{
+    if (strchr(name, '/') != NULL)
+        return name;
+    for (;;) {
+        size_t len = strcspn(path, ":");
+        int written = snprintf(to, PATH_MAX, "%.*s/%s", (int)len, path, name);
+        if (len > 0 && written < PATH_MAX && access(to, X_OK) == 0)
+            return to;
+        if (path[len] == '\0')
+            return name;
+        path += len + 1;
+    }
+}
+
 static int launch_start(struct launch *launch, const struct proc_spec *spec, pid_t *ret_pid)
 {
     int failed = set_attributes(&launch->attributes);
@@ -109,13 +127,16 @@ static int launch_start(struct launch *launch, const struct proc_spec *spec, pid
     if (failed)
         return failed;
     const char *path = getenv("PATH");
-    char path_entry[4096];
-    (void)snprintf(path_entry, sizeof path_entry, "PATH=%s", path != NULL ? path : "/usr/bin:/bin");
+    if (path == NULL)
+        path = "/usr/bin:/bin";
+    char path_entry[4096], found[PATH_MAX];
+    (void)snprintf(path_entry, sizeof path_entry, "PATH=%s", path);
     const char *const bare[] = {path_entry, NULL};
     const char *const *env = spec->env != NULL ? spec->env : bare;
     /* exec takes non-const pointers for historical reasons and changes nothing. */
-    return posix_spawnp(ret_pid, spec->argv[0], &launch->actions, &launch->attributes,
-                        (char *const *)(uintptr_t)spec->argv, (char *const *)(uintptr_t)env);
+    return posix_spawnp(ret_pid, find_program(spec->argv[0], path, found), &launch->actions,
+                        &launch->attributes, (char *const *)(uintptr_t)spec->argv,
+                        (char *const *)(uintptr_t)env);
 }
 
 enum rc proc_spawn(const struct proc_spec *spec, struct proc *ret_proc, struct err *err)

@@ -31,3 +31,12 @@ enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread, stru
         *ret_thread = thread;
     return RC_OK;
 }
+
+void thread_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}

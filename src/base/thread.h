@@ -18,4 +18,7 @@ struct thread_spec {
 /* RC_IO: the machine has no room for one more.  ret_thread may be NULL for a detached one. */
 MUST_USE enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread,
                               struct err *err);
+
+/* For waits until a time on the monotonic clock: clock_mono_after. */
+void thread_cond_init(pthread_cond_t *cond);
 #endif

@@ -33,6 +33,7 @@ static void agents_table(struct cli *cli, const struct cli_listing *listing)
     struct arena *arena = &cli->arena;
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), arena);
+    table.below = true;
     for (size_t i = 0; i < listing->count; i++) {
         const struct js *item = listing->items[i];
         const char *state = js_get_str(item, "state", "");

@@ -23,6 +23,7 @@ static void approvals_table(struct cli *cli, const struct cli_listing *listing)
     };
     struct table table;
     size_t len = id_short_len(listing->items, listing->count, "id");
+    size_t run_len = id_short_len(listing->items, listing->count, "runId");
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
     for (size_t i = 0; i < listing->count; i++) {
         const struct js *item = listing->items[i];
@@ -33,7 +34,7 @@ static void approvals_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, show_age(cli, item, "decidedAt"), TONE_DIM);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "expiresAt", NULL), &cli->arena),
                    TONE_DIM);
-        table_cell(&table, js_get_str(item, "runId", ""), TONE_DIM);
+        table_cell(&table, cli_id_shown(cli, item, "runId", run_len), TONE_DIM);
         table_cell(&table, js_get_str(item, "summary", js_get_str(item, "question", "")),
                    TONE_PLAIN);
     }

@@ -28,6 +28,7 @@ static void breakers_table(struct cli *cli, const struct cli_listing *listing)
     };
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
+    table.below = true;
     for (size_t i = 0; i < listing->count; i++) {
         const struct js *item = listing->items[i];
         const char *state = js_get_str(item, "state", "");
@@ -81,16 +82,7 @@ static const char *path_of(struct cli *cli, const char *action)
 /* One call that answers with the breaker. */
 static int call_and_show(struct cli *cli, const struct http_call *call)
 {
-    struct err err = {0};
-    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = cli_call(cli, call, &answer, &err);
-    if (rc != RC_OK)
-        return cli_fail(cli, rc, &err);
-    if (cli->json)
-        cli_print_json(&answer);
-    else
-        show_breaker(cli, answer.tree);
-    return CLI_DONE;
+    return show_call(cli, call, show_breaker);
 }
 
 static int run_show(struct cli *cli)

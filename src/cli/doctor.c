@@ -4,7 +4,11 @@
 #include "cli/client.h"
 #include <stdio.h>
 
-enum { DOCTOR_TIMEOUT_MS = 120 * 1000, LINE_BYTES_MAX = 16 * 1024 };
+enum {
+    DOCTOR_TIMEOUT_MS = 120 * 1000,
+    HISTORY_TIMEOUT_MS = 60 * 60 * 1000,
+    LINE_BYTES_MAX = 16 * 1024
+};
 
 static void print_check(const struct cli *cli, const struct js *check)
 {
@@ -119,12 +123,36 @@ static void print_low(struct cli *cli, const struct js *workers)
     }
 }
 
+/* What drover takes on the disk of the server, the largest kinds and those that matter. */
+static void print_disk(struct cli *cli, const struct js *disk)
+{
+    for (size_t i = 0; i < js_count(disk); i++) {
+        const struct js *entry = js_at(disk, i);
+        int64_t bytes = js_get_int(entry, "bytes", 0), unused = js_get_int(entry, "freeBytes", 0);
+        CLEANUP(buf_release) struct buf path;
+        buf_init(&path, LINE_BYTES_MAX);
+        term_clean(&path, js_get_str(entry, "path", ""));
+        if (bytes == 0)
+            continue;
+        (void)printf("disk %-13s %10s", js_get_str(entry, "kind", "?"),
+                     term_bytes(&cli->arena, bytes));
+        if (unused > 0)
+            (void)printf(", %s of it free", term_bytes(&cli->arena, unused));
+        (void)printf("  %s\n", buf_text(&path));
+        if (unused > 0 && !js_get_bool(entry, "givesBack", true))
+            (void)printf("       free space is not given back: stop the server and run drover "
+                         "compact once\n");
+    }
+}
+
 static int run_doctor(struct cli *cli)
 {
     struct err err = {0};
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    const struct http_call call = {
-        .method = "GET", .path = "/v1/doctor", .timeout_ms = DOCTOR_TIMEOUT_MS};
+    bool all = args_has(&cli->args, "all");
+    const struct http_call call = {.method = "GET",
+                                   .path = all ? "/v1/doctor?all=true" : "/v1/doctor",
+                                   .timeout_ms = all ? HISTORY_TIMEOUT_MS : DOCTOR_TIMEOUT_MS};
     enum rc rc = cli_call(cli, &call, &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
@@ -141,12 +169,19 @@ static int run_doctor(struct cli *cli)
     print_kept(cli, js_get(answer.tree, "keptTrees"));
     print_unpublished(cli, js_get(answer.tree, "unpublished"));
     print_low(cli, js_get(answer.tree, "diskLow"));
+    print_disk(cli, js_get(answer.tree, "disk"));
     (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");
     return healthy ? CLI_DONE : CLI_FAILED;
 }
 
+static const struct arg_option doctor_options[] = {
+    {"all", NULL, "fold the events of every run there ever was, not only of the latest", ARG_FLAG,
+     0, 0, NULL},
+    {0},
+};
+
 const struct cli_command cli_doctor_commands[] = {
-    {"doctor", "prove that what the server stores is sound", "[--json]", NULL, "drover doctor",
-     NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_doctor},
+    {"doctor", "prove that what the server stores is sound", "[--all] [--json]", doctor_options,
+     "drover doctor", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_doctor},
     {0},
 };

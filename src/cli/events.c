@@ -1,12 +1,11 @@
 /*
- * events.c - the event log: past events, with --follow new ones; and one of the caller's own.
+ * events.c - the event log: past events, with --follow new ones.
  */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/ids.h"
-#include "cli/input.h"
 #include "cli/show.h"
 #include "cli/span.h"
 #include "cli/watch.h"
@@ -21,7 +20,6 @@ enum {
     PATH_BYTES_MAX = 2048,
     LINE_BYTES_MAX = 16 * 1024,
     RECENT_HOURS = 1,
-    APPEND_BYTES_MAX = 256 * 1024, /* The server says how much it takes. */
 };
 
 /* ---- one event ---- */
@@ -41,7 +39,7 @@ static enum tone tone_of(const char *type)
     return TONE_PLAIN;
 }
 
-/* "time  type  subject  text", in one line. */
+/* "time  type  subject  text", in one line; of one without a subject its source. */
 static void print_event(const struct term *term, const struct js *tree, struct arena *arena)
 {
     const char *type = js_get_str(tree, "type", "?");
@@ -54,7 +52,7 @@ static void print_event(const struct term *term, const struct js *tree, struct a
     buf_init(&safe, LINE_BYTES_MAX);
     buf_init(&safe_type, LINE_BYTES_MAX);
     term_clean(&safe_type, type);
-    term_clean(&safe, js_get_str(tree, "subject", ""));
+    term_clean(&safe, js_get_str(tree, "subject", js_get_str(tree, "source", "")));
     if (text != NULL && !text_same(text, type)) {
         buf_adds(&safe, "  ");
         term_clean(&safe, text);
@@ -118,9 +116,11 @@ static void print_events(struct cli *cli, const struct cli_listing *listing)
 
 static enum rc add_filters(struct cli *cli, struct buf *path, struct err *err)
 {
+    static const char *const plain[] = {"type", "tag", "agent", "persona", "severity"};
     struct id id;
-    if (args_has(&cli->args, "type"))
-        url_add_query(path, "type", args_text(&cli->args, "type", ""));
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
+        if (args_has(&cli->args, plain[i]))
+            url_add_query(path, plain[i], args_text(&cli->args, plain[i], ""));
     if (args_has(&cli->args, "run")) {
         enum rc rc = cli_resolve_run(cli, args_text(&cli->args, "run", ""), &id, err);
         if (rc != RC_OK)
@@ -136,134 +136,109 @@ static enum rc add_filters(struct cli *cli, struct buf *path, struct err *err)
     return RC_OK;
 }
 
+struct moments {
+    const char *since, *until; /* As they were given, or NULL. */
+    int64_t since_us, until_us;
+};
+
+static bool read_moment(struct cli *cli, const char *text, int64_t *ret_us)
+{
+    if (text == NULL || span_time_parse(text, cli->term.now_us, ret_us))
+        return true;
+    (void)cli_usage(
+        cli,
+        "a time is like 2026-07-03T12:00:00Z, \"2026-07-03 12:00\" (UTC) or an age (15m, "
+        "2h, 7d), not \"%s\"",
+        text);
+    return false;
+}
+
+/* false: what is wrong was printed. */
+static bool read_moments(struct cli *cli, struct moments *moments)
+{
+    const struct args *args = &cli->args;
+    const char *between = args_text(args, "between", NULL), *word = args_word(args, 0);
+    const char *wrong = NULL;
+    moments->since = between != NULL ? between : args_text(args, "since", NULL);
+    moments->until = between != NULL ? word : args_text(args, "until", NULL);
+    if ((between != NULL) != (word != NULL))
+        wrong = "--between takes two times: --between A B";
+    else if (between != NULL && (args_has(args, "since") || args_has(args, "until")))
+        wrong = "--between does not go together with --since and --until";
+    else if ((moments->since != NULL || moments->until != NULL) && args_has(args, "follow"))
+        wrong = "--since, --until and --between do not go together with --follow";
+    if (wrong != NULL) {
+        (void)cli_usage(cli, "%s", wrong);
+        return false;
+    }
+    return read_moment(cli, moments->since, &moments->since_us) &&
+           read_moment(cli, moments->until, &moments->until_us);
+}
+
+static void add_moments(struct cli *cli, const struct moments *moments, struct buf *path)
+{
+    char text[TIME_TEXT_BYTES];
+    bool narrow = args_has(&cli->args, "run") || args_has(&cli->args, "task");
+    if (moments->since != NULL)
+        url_add_query(path, "since", time_format(text, moments->since_us));
+    else if (!narrow && moments->until == NULL)
+        url_add_query(path, "since",
+                      time_format(text, cli->term.now_us - RECENT_HOURS * US_PER_HOUR));
+    if (moments->until != NULL)
+        url_add_query(path, "until", time_format(text, moments->until_us));
+}
+
 static int run_events(struct cli *cli)
 {
     struct err err = {0};
+    struct moments moments = {0};
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES_MAX);
     bool follows = args_has(&cli->args, "follow");
-    bool narrow = args_has(&cli->args, "run") || args_has(&cli->args, "task");
-    const char *since = args_text(&cli->args, "since", NULL);
-    int64_t since_us = cli->term.now_us - RECENT_HOURS * US_PER_HOUR;
     if (args_has(&cli->args, "run") && args_has(&cli->args, "task"))
         return cli_usage(cli, "--run and --task do not go together");
-    if (since != NULL && follows)
-        return cli_usage(cli, "--since and --follow do not go together");
-    if (since != NULL && !span_time_parse(since, cli->term.now_us, &since_us))
-        return cli_usage(cli,
-                         "--since takes a time (2026-07-03T12:00:00Z) or an age (15m, 2h, 7d), "
-                         "not \"%s\"",
-                         since);
+    if (!read_moments(cli, &moments))
+        return CLI_USAGE;
     buf_adds(&path, follows ? "/v1/events/stream" : "/v1/events");
     enum rc rc = add_filters(cli, &path, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (follows)
         return follow(cli, buf_text(&path));
-    char text[TIME_TEXT_BYTES];
-    if (since != NULL || !narrow)
-        url_add_query(&path, "since", time_format(text, since_us));
+    add_moments(cli, &moments, &path);
     return show_list(cli, &(struct show_list){buf_text(&path), "No events.", print_events});
 }
 
+static const char *const severity_names[] = {"debug", "info", "warning", "error", NULL};
+
 static const struct arg_option events_options[] = {
     {"follow", NULL, "go on with what happens, until Ctrl-C", ARG_FLAG, 0, 0, NULL},
-    {"type", "PATTERN", "only these: agent.run.completed, agent.run.*, agent.>", ARG_TEXT, 0, 0,
-     NULL},
+    {"type", "PATTERN", "only these: agent.run.completed, agent.run.*, agent.>; commas between",
+     ARG_TEXT, 0, 0, NULL},
+    {"tag", "TAG", "only with this tag, or all of several: urgent,repository:acme/web", ARG_TEXT, 0,
+     0, NULL},
+    {"agent", "NAME", "only of what is for this agent, or done by it", ARG_TEXT, 0, 0, NULL},
+    {"persona", "NAME", "only of what is for agents of this persona", ARG_TEXT, 0, 0, NULL},
+    {"severity", "LEVEL", "this or worse: debug, info, warning, error", ARG_CHOICE, 0, 0,
+     severity_names},
     {"run", "RUN", "only of this run", ARG_TEXT, 0, 0, NULL},
     {"task", "ID", "only of this task and its runs", ARG_TEXT, 0, 0, NULL},
     {"since", "TIME", "from a time or an age on: 15m, 2h, 7d (default 1h, all of a run or task)",
      ARG_TEXT, 0, 0, NULL},
-    {"limit", "N", "at most so many, in order (default 50)", ARG_INT, 1, CLI_LIMIT_MAX, NULL},
-    {0},
-};
-
-/* ---- event append ---- */
-
-#define SOURCE_DEFAULT "drover-cli"
-
-static enum rc write_owner(struct cli *cli, struct jw *jw, struct err *err)
-{
-    struct id id;
-    enum rc rc = RC_OK;
-    if (args_has(&cli->args, "run")) {
-        rc = cli_resolve_run(cli, args_text(&cli->args, "run", ""), &id, err);
-        if (rc == RC_OK)
-            jw_kstr(jw, "runid", id.text);
-    } else if (args_has(&cli->args, "task")) {
-        rc = cli_resolve_task(cli, args_text(&cli->args, "task", ""), &id, err);
-        if (rc == RC_OK)
-            jw_kstr(jw, "taskid", id.text);
-    }
-    return rc;
-}
-
-static enum rc write_event(struct cli *cli, struct buf *body, struct err *err)
-{
-    struct jw jw = jw_to(body);
-    struct str data = {0};
-    struct random random = random_from_os();
-    const struct id fresh = id_new(cli->term.now_us, &random);
-    jw_begin(&jw, '{');
-    jw_kstr(&jw, "specversion", "1.0");
-    jw_kstr(&jw, "id", args_text(&cli->args, "id", fresh.text));
-    jw_kstr(&jw, "source", args_text(&cli->args, "source", SOURCE_DEFAULT));
-    jw_kstr(&jw, "type", args_text(&cli->args, "type", ""));
-    enum rc rc = write_owner(cli, &jw, err);
-    if (rc == RC_OK && args_word(&cli->args, 0) != NULL)
-        rc = cli_payload_text(args_word(&cli->args, 0), &cli->arena, &data, err);
-    if (rc == RC_OK && data.len > 0)
-        jw_kraw(&jw, "data", data);
-    jw_end(&jw, '}');
-    if (rc == RC_OK && body->overflow)
-        rc = err_set(err, RC_TOO_LARGE, "TOO_LARGE", "data is larger than %d bytes",
-                     APPEND_BYTES_MAX);
-    return rc;
-}
-
-static int run_append(struct cli *cli)
-{
-    struct err err = {0};
-    CLEANUP(buf_release) struct buf body;
-    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    buf_init(&body, APPEND_BYTES_MAX);
-    if (!args_has(&cli->args, "type"))
-        return cli_usage(cli, "give the event a --type, such as com.example.build.finished");
-    if (args_has(&cli->args, "run") && args_has(&cli->args, "task"))
-        return cli_usage(cli, "--run and --task do not go together");
-    enum rc rc = write_event(cli, &body, &err);
-    const struct http_call call = {.method = "POST", .path = "/v1/events", .body = buf_str(&body)};
-    if (rc == RC_OK)
-        rc = cli_call(cli, &call, &answer, &err);
-    if (rc != RC_OK)
-        return cli_fail(cli, rc, &err);
-    if (cli->json)
-        cli_print_json(&answer);
-    else
-        (void)puts(js_get_int(answer.tree, "duplicates", 0) > 0
-                       ? "The log has an event of this source and id already: nothing was written."
-                       : "The event is in the log.");
-    return CLI_DONE;
-}
-
-static const struct arg_option append_options[] = {
-    {"type", "TYPE", "what happened: com.example.build.finished", ARG_TEXT, 0, 0, NULL},
-    {"source", "URI", "where it happened (default " SOURCE_DEFAULT ")", ARG_TEXT, 0, 0, NULL},
-    {"id", "ID", "its name at the source; a second one of the same is left out (default a new one)",
-     ARG_TEXT, 0, 0, NULL},
-    {"run", "RUN", "an event of this run", ARG_TEXT, 0, 0, NULL},
-    {"task", "ID", "an event of this task", ARG_TEXT, 0, 0, NULL},
+    {"until", "TIME", "before a time or an age", ARG_TEXT, 0, 0, NULL},
+    {"between", "A B", "from time A on and before time B: --since A --until B", ARG_TEXT, 0, 0,
+     NULL},
+    {"limit", "N", "at most so many, the oldest first (default 50)", ARG_INT, 1, CLI_LIMIT_MAX,
+     NULL},
     {0},
 };
 
 const struct cli_command cli_events_commands[] = {
     {"events", "show the event log",
-     "[--follow] [--type PATTERN] [--run RUN] [--task ID] [--since TIME] [--limit N] [--json]",
-     events_options, "drover events --type 'agent.pr.*' --since 7d", "drover runs", 0, 0,
+     "[--follow] [--type PATTERN] [--tag TAG] [--agent NAME] [--persona NAME] [--severity LEVEL]\n"
+     "                     [--run RUN] [--task ID] [--since TIME] [--until TIME | --between A B]\n"
+     "                     [--limit N] [--json]",
+     events_options, "drover events --type 'agent.pr.*' --since 7d", "drover runs", 0, 1,
      CLI_REMOTE | CLI_JSON, run_events},
-    {"event append", "put an event of your own into the log; its data is JSON, @FILE or -",
-     "--type TYPE [--source URI] [--id ID] [--task ID | --run RUN] [JSON | @FILE | -] [--json]",
-     append_options, "drover event append --type com.example.deployed '{\"version\": \"1.4\"}'",
-     "drover events", 0, 1, CLI_REMOTE | CLI_JSON, run_append},
     {0},
 };

@@ -207,16 +207,8 @@ static void show_queue(struct cli *cli, const struct js *queue)
 
 static int run_queue_show(struct cli *cli)
 {
-    struct err err = {0};
-    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = cli_get(cli, queue_path(cli, ""), &answer, &err);
-    if (rc != RC_OK)
-        return cli_fail(cli, rc, &err);
-    if (cli->json)
-        cli_print_json(&answer);
-    else
-        show_queue(cli, answer.tree);
-    return CLI_DONE;
+    const struct http_call call = {.method = "GET", .path = queue_path(cli, "")};
+    return show_call(cli, &call, show_queue);
 }
 
 /* ---- set ---- */

@@ -2,10 +2,10 @@
  * schema.c - JSON Schemas: those of what drover is given, a document against one, and one version
  * of a schema against the next.  None of it needs a server.
  */
+#include "base/js_bytes.h"
 #include "cli/command.h"
 #include "cli/faults.h"
 #include "cli/input.h"
-#include "core/config/repo_document.h"
 #include "core/config/schema_change.h"
 #include "core/config/schema_text.h"
 #include <dirent.h>
@@ -36,7 +36,11 @@ static int run_get(struct cli *cli)
     struct str text = schema_text_of(name);
     if (text.len == 0)
         return cli_fail(
-            cli, err_set(&err, RC_NOT_FOUND, "NOT_FOUND", "there is no schema %s", name), &err);
+            cli,
+            err_set(&err, RC_NOT_FOUND, "NOT_FOUND",
+                    "there is no schema %s; drover schema registered lists those of the server",
+                    name),
+            &err);
     (void)fwrite(text.at, 1, text.len, stdout);
     return CLI_DONE;
 }
@@ -58,6 +62,11 @@ static bool open_schema(struct cli *cli, const char *word, struct schema *schema
     buf_init(&text, SCHEMA_BYTES_MAX);
     if (own.len == 0)
         rc = cli_read_source(word, &text, &err);
+    if (text_same(err.code, "NO_SUCH_FILE"))
+        rc = err_set(&err, rc, "NO_SUCH_FILE",
+                     "%.200s is neither a file nor a schema of drover (drover schema list); one of "
+                     "the server becomes a file by: drover schema registered NAME >FILE",
+                     word);
     if (rc == RC_OK) {
         rc = schema_open(schema, own.len > 0 ? own : buf_str(&text), &err);
         if (rc != RC_OK)
@@ -82,7 +91,7 @@ static bool read_instance(struct cli *cli, const char *path, struct cli_source *
         (void)cli_fail(cli, rc, &err);
         return false;
     }
-    if (js_parse(buf_text(&source->text), source->text.len, &source->tree, NULL) == RC_OK)
+    if (js_parse_bytes(buf_text(&source->text), source->text.len, &source->tree, NULL) == RC_OK)
         return true;
     buf_release(&source->text);
     return cli_source_read(cli, path, source, &status);
@@ -176,9 +185,10 @@ static bool compare_dirs(struct cli *cli, const char *before, const char *after,
     while (*old != NULL || *new != NULL) {
         int order = *old == NULL ? 1 : *new == NULL ? -1 : strcmp(*old, *new);
         if (order < 0)
-            schema_changes_add(changes, true, *old++, "is gone: consumers may rely on it");
+            schema_changes_add(changes, RULE_SCHEMA_REMOVED, *old++,
+                               "is gone: consumers may rely on it");
         else if (order > 0)
-            schema_changes_add(changes, false, *new ++, "is new");
+            schema_changes_add(changes, RULE_SCHEMA_ADDED, *new ++, "is new");
         else if (!compare_files(cli, arena_printf(&cli->arena, "%s/%s", before, *old++),
                                 arena_printf(&cli->arena, "%s/%s", after, *new), *new, changes))
             return false;
@@ -193,20 +203,7 @@ static void write_changes(const struct schema_changes *changes)
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SCHEMA_BYTES_MAX);
     struct jw jw = jw_to(&text);
-    jw_begin(&jw, '{');
-    jw_kbool(&jw, "compatible", changes->breaking == 0);
-    jw_key(&jw, "changes");
-    jw_begin(&jw, '[');
-    for (size_t i = 0; i < changes->count; i++) {
-        jw_begin(&jw, '{');
-        jw_kbool(&jw, "breaking", changes->items[i].breaking);
-        jw_kstr(&jw, "path", changes->items[i].path);
-        jw_kstr(&jw, "why", changes->items[i].why);
-        jw_end(&jw, '}');
-    }
-    jw_end(&jw, ']');
-    jw_kint(&jw, "leftOut", (int64_t)changes->left_out);
-    jw_end(&jw, '}');
+    schema_changes_write(changes, &jw);
     (void)printf("%s\n", buf_text(&text));
 }
 
@@ -220,8 +217,8 @@ static void print_changes(const struct schema_changes *changes)
     if (changes->left_out > 0)
         (void)printf("and %zu more\n", changes->left_out);
     if (changes->breaking > 0)
-        (void)printf("The new version is breaking: publish it beside the old one, as a new "
-                     "version.\n");
+        (void)printf("The new version is breaking: give it another name, so that consumers of "
+                     "the old one go on.\n");
     else
         (void)printf("The new version is compatible.\n");
 }

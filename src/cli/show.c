@@ -23,6 +23,21 @@ int show_one(struct cli *cli, const struct show_one *how)
     return CLI_DONE;
 }
 
+int show_call(struct cli *cli, const struct http_call *call,
+              void (*print)(struct cli *cli, const struct js *document))
+{
+    struct err err = {0};
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    enum rc rc = cli_call(cli, call, &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json)
+        cli_print_json(&answer);
+    else
+        print(cli, answer.tree);
+    return CLI_DONE;
+}
+
 int show_list(struct cli *cli, const struct show_list *how)
 {
     struct err err = {0};

@@ -16,6 +16,10 @@ struct show_one {
 };
 int show_one(struct cli *cli, const struct show_one *how);
 
+/* The document that a call answers with, in the same way. */
+int show_call(struct cli *cli, const struct http_call *call,
+              void (*print)(struct cli *cli, const struct js *document));
+
 /* A listing: as received with --json, else a table, or a sentence when it is empty. */
 struct show_list {
     const char *path;

@@ -1,7 +1,7 @@
 #include "cli/table.h"
 #include <assert.h>
 
-enum { GAP = 2, FLEXIBLE_MIN = 8, LINE_BYTES_MAX = 64 * 1024 };
+enum { GAP = 2, INDENT = 4, FLEXIBLE_MIN = 8, LINE_BYTES_MAX = 64 * 1024 };
 
 struct table_row {
     struct table_row *next;
@@ -44,18 +44,26 @@ static void measure(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
     }
 }
 
-/* Cuts the flexible column by the excess width. */
-static void squeeze(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
+static size_t width_of(const struct table *table, const size_t widths[TABLE_COLUMNS_MAX])
 {
     size_t sum = GAP * (table->column_count - 1);
     for (size_t i = 0; i < table->column_count; i++)
         sum += widths[i];
+    return sum;
+}
+
+/* Cuts the flexible columns by the excess width. */
+static void squeeze(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
+{
+    size_t sum = width_of(table, widths);
     for (size_t i = 0; i < table->column_count && sum > table->term->columns; i++) {
         if (!table->columns[i].flexible)
             continue;
         size_t over = sum - table->term->columns;
         size_t least = widths[i] < FLEXIBLE_MIN ? widths[i] : FLEXIBLE_MIN;
-        widths[i] = widths[i] - least > over ? widths[i] - over : least;
+        size_t cut = widths[i] - least > over ? over : widths[i] - least;
+        widths[i] -= cut;
+        sum -= cut;
     }
 }
 
@@ -94,15 +102,35 @@ static void print_row(const struct table *table, const struct table_cell *cells,
     (void)fprintf(to, "%s\n", buf_text(&line));
 }
 
+static void print_below(const struct table *table, const struct table_cell *cell, FILE *to)
+{
+    CLEANUP(buf_release) struct buf line;
+    buf_init(&line, LINE_BYTES_MAX);
+    if (cell->text == NULL || cell->text[0] == '\0')
+        return;
+    pad(&line, INDENT);
+    buf_adds(&line, term_on(table->term, cell->tone));
+    term_clean(&line, cell->text);
+    buf_adds(&line, term_off(table->term, cell->tone));
+    (void)fprintf(to, "%s\n", buf_text(&line));
+}
+
 void table_print(const struct table *table, FILE *to)
 {
-    size_t widths[TABLE_COLUMNS_MAX] = {0};
+    size_t widths[TABLE_COLUMNS_MAX] = {0}, last = table->column_count - 1;
     struct table_cell titles[TABLE_COLUMNS_MAX] = {{0}};
+    struct table lines = *table;
     measure(table, widths);
-    squeeze(table, widths);
-    for (size_t i = 0; i < table->column_count; i++)
+    bool below = table->below && width_of(table, widths) > table->term->columns;
+    if (below)
+        lines.column_count = last;
+    squeeze(&lines, widths);
+    for (size_t i = 0; i < lines.column_count; i++)
         titles[i] = (struct table_cell){table->columns[i].title, TONE_BOLD};
-    print_row(table, titles, widths, to);
-    for (const struct table_row *row = table->first; row != NULL; row = row->next)
-        print_row(table, row->cells, widths, to);
+    print_row(&lines, titles, widths, to);
+    for (const struct table_row *row = table->first; row != NULL; row = row->next) {
+        print_row(&lines, row->cells, widths, to);
+        if (below)
+            print_below(table, &row->cells[last], to);
+    }
 }

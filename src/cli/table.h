@@ -6,7 +6,8 @@
  *     table_cell(&table, id, TONE_PLAIN); ...      cell by cell, row after row
  *     table_print(&table, stdout);
  *
- * On a terminal the flexible column is cut when a line does not fit.
+ * On a terminal the flexible columns are cut when a line does not fit.  A last column that is too
+ * good to be cut (an error, a command) stands on a line of its own below its row if .below is set.
  */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
@@ -20,8 +21,8 @@ enum { TABLE_COLUMNS_MAX = 12 };
 
 struct table_column {
     const char *title;
-    bool right;    /* Numbers. */
-    bool flexible; /* At most one. */
+    bool right; /* Numbers. */
+    bool flexible;
 };
 
 struct table_cell {
@@ -35,6 +36,7 @@ struct table {
     const struct table_column *columns;
     size_t column_count;
     struct arena *arena;
+    bool below; /* Set by the caller. */
     struct table_row *first, *last;
     size_t filled; /* Cells of the last row. */
 };

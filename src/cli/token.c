@@ -22,11 +22,11 @@
 enum { BODY_BYTES = 1024, DAYS_MAX = 3660, TOKEN_LINE_BYTES = 512 };
 
 /* "A,B" */
-static void write_queues(struct jw *jw, const char *list)
+static void write_list(struct jw *jw, const char *key, const char *list)
 {
     if (list == NULL)
         return;
-    jw_key(jw, "queues");
+    jw_key(jw, key);
     jw_begin(jw, '[');
     for (const char *at = list; at != NULL;
          at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
@@ -136,7 +136,9 @@ static int run_create(struct cli *cli)
     jw_begin(&jw, '{');
     jw_kstr(&jw, "name", name);
     jw_kstr(&jw, "role", role);
-    write_queues(&jw, args_text(&cli->args, "queues", NULL));
+    write_list(&jw, "queues", args_text(&cli->args, "queues", NULL));
+    write_list(&jw, "writes", args_text(&cli->args, "writes", NULL));
+    jw_optstr(&jw, "agent", args_text(&cli->args, "agent", NULL));
     if (span_us > 0)
         jw_kstr(&jw, "expiresAt", time_format(at, clock_now_us(&clock) + span_us));
     jw_end(&jw, '}');
@@ -218,6 +220,10 @@ static const struct arg_option create_options[] = {
     {"queues", "A,B",
      "role worker: for jobs of these queues (full names) only; not for drover worker", ARG_TEXT, 0,
      0, NULL},
+    {"writes", "A,B",
+     "writes events of issues as cto, dev-agent, review-agent or ci (role worker or operator)",
+     ARG_TEXT, 0, 0, NULL},
+    {"agent", "NAME", "with --writes: for this agent only", ARG_TEXT, 0, 0, NULL},
     {"out", "FILE", "write the token to this new file, mode 0600, and print its id", ARG_TEXT, 0, 0,
      NULL},
     {"expires", "TIME", "how long it is good, like 30d, 12h or 45m (default: for ever)", ARG_TEXT,
@@ -228,7 +234,8 @@ static const struct arg_option list_options[] = {CLI_LIMIT_OPTION, {0}};
 
 const struct cli_command cli_token_commands[] = {
     {"token create", "make a token and print it; it is shown only once",
-     "--name NAME --role ROLE [--queues A,B] [--expires TIME] [--out FILE] [--json]",
+     "--name NAME --role ROLE [--queues A,B] [--writes A,B [--agent NAME]] [--expires TIME] [--out "
+     "FILE] [--json]",
      create_options,
      "drover token create --name build-1 --role worker --expires 30d --out worker.token", NULL, 0,
      0, CLI_REMOTE | CLI_JSON, run_create},

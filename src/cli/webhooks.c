@@ -45,6 +45,7 @@ static void syncs_table(struct cli *cli, const struct cli_listing *listing)
     };
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
+    table.below = true;
     for (size_t i = 0; i < listing->count; i++) {
         const struct js *item = listing->items[i];
         const char *mode = js_get_str(item, "mode", "");

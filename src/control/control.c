@@ -6,10 +6,12 @@
 #include "control/pr/sync.h"
 #include "control/queue/jobs.h"
 #include "control/queue/levels.h"
+#include "control/watch/audit.h"
 #include "control/watch/due.h"
+#include "control/watch/expiry_rounds.h"
 #include "control/watch/membership.h"
 #include "control/watch/notices.h"
-#include "control/watch/sink_relay.h"
+#include "control/watch/sink_relays.h"
 #include "control/watch/tail.h"
 #include "control/watch/ticker.h"
 #include "store/settings.h"
@@ -26,14 +28,17 @@ struct control {
     char *node;
     char *secret; /* Hex. */
     struct committer *committer;
+    struct bus_rules bus_rules;
     struct bus *bus;
     struct tail *tail;
     struct ticker *ticker;
     struct notices *notices;
     struct sink_configs sinks;
-    char *sink_leases[SINKS_MAX];
     struct sink_relays *relays;
+    struct conductor_config conductor_config;
+    struct conductor *conductor;   /* NULL: it is off. */
     struct membership *membership; /* NULL: the store is not shared. */
+    struct expiry_rounds *expiry;
     struct timer_lag lag;
     void (*lost)(void *ctx, const struct err *why);
     void *lost_ctx;
@@ -83,6 +88,8 @@ static void wake_readers(struct control *control)
 {
     tail_wake(control->tail);
     sink_relays_wake(control->relays);
+    if (control->conductor != NULL)
+        conductor_wake(control->conductor);
 }
 
 static void on_committed(void *ctx, const struct committed *news)
@@ -139,6 +146,16 @@ static enum rc follow_forges(struct control *control, struct err *err)
     return rc;
 }
 
+static enum rc record_schema(struct control *control, struct err *err)
+{
+    struct cmd_audit_schema *cmd = cmd_audit_schema_new();
+    enum rc rc = committer_call(control->committer, &cmd->base);
+    if (rc != RC_OK)
+        *err = cmd->base.err;
+    command_free(&cmd->base);
+    return rc;
+}
+
 static size_t lanes_of(const struct store *store, size_t wanted)
 {
     if (!store_is_shared(store))
@@ -177,18 +194,52 @@ static enum rc join(struct control *control, const struct control_options *optio
         .due = on_lag,
         .lost = on_lost,
         .ctx = control,
-        .lease_count = control->sinks.count,
     };
-    for (size_t i = 0; i < control->sinks.count; i++) {
-        char lease[LEASE_NAME_BYTES];
-        snprintf(lease, sizeof lease, LEASE_SINK_PREFIX "%s", control->sinks.items[i].name);
-        control->sink_leases[i] = mem_strdup(lease);
-        membership.leases[i] = control->sink_leases[i];
-    }
     enum rc rc = membership_join(&membership, &control->membership, err);
     if (rc == RC_OK)
         control->clock = membership_clock(control->membership);
     return rc;
+}
+
+static int64_t steady_now(void *ctx)
+{
+    (void)ctx;
+    return clock_mono_us();
+}
+
+static enum rc call_committer(void *ctx, struct command *command)
+{
+    return committer_call(ctx, command);
+}
+
+static void make_conductor(struct control *control)
+{
+    const struct conductor_options options = {
+        .config = &control->conductor_config,
+        .store = control->store,
+        .membership = control->membership,
+        .clock = {steady_now, NULL},
+        .call = call_committer,
+        .ctx = control->committer,
+    };
+    if (control->conductor_config.enabled)
+        control->conductor = conductor_new(&options);
+}
+
+static enum rc start_retention(struct control *control, const struct expiry_rules *rules,
+                               struct err *err)
+{
+    const struct expiry_rounds_options options = {
+        .rules = *rules,
+        .store = control->store,
+        .clock = control->clock,
+        .membership = control->membership,
+        .committer = control->committer,
+        .call = call_committer,
+        .ctx = control->committer,
+    };
+    control->expiry = expiry_rounds_new(&options);
+    return expiry_rounds_start(control->expiry, err);
 }
 
 /* The tail, the ticker and the relays are made before the first command, which may wake them. */
@@ -207,10 +258,11 @@ static enum rc start_parts(struct control *control, const struct control_options
         .defaults = options->defaults,
         .channels = options->channels,
         .accounts = options->accounts,
+        .retention = options->retention,
         .committed = on_committed,
         .ctx = control,
     };
-    control->bus = bus_new();
+    control->bus = bus_new(&control->bus_rules);
     enum rc rc = committer_new(&committer, &control->committer, err);
     if (rc == RC_OK)
         rc = tail_start(control->store, control->bus, &control->tail, err);
@@ -227,8 +279,10 @@ static enum rc start_parts(struct control *control, const struct control_options
                                       .store = control->store,
                                       .committer = control->committer,
                                       .membership = control->membership,
-                                      .leases = (const char *const *)control->sink_leases,
-                                      .random = &committer.random});
+                                      .random = &committer.random,
+                                      .guard = options->sink_guard});
+    if (rc == RC_OK)
+        make_conductor(control);
     struct notices_hooks hooks = {
         .jobs = on_jobs, .events = on_events, .due = on_due, .ctx = control};
     if (rc == RC_OK)
@@ -239,10 +293,16 @@ static enum rc start_parts(struct control *control, const struct control_options
         rc = reclaim_leases(control, err);
     if (rc == RC_OK)
         rc = follow_forges(control, err);
+    if (rc == RC_OK)
+        rc = record_schema(control, err);
     if (rc == RC_OK && control->membership != NULL)
         rc = membership_start(control->membership, err);
     if (rc == RC_OK)
         rc = sink_relays_start(control->relays, err);
+    if (rc == RC_OK && control->conductor != NULL)
+        rc = conductor_start(control->conductor, err);
+    if (rc == RC_OK)
+        rc = start_retention(control, &options->retention, err);
     return rc;
 }
 
@@ -255,6 +315,8 @@ enum rc control_start(const struct control_options *options, struct control **re
     control->lost = options->lost;
     control->lost_ctx = options->lost_ctx;
     control->sinks = options->sinks;
+    control->conductor_config = options->conductor;
+    control->bus_rules = options->bus;
     control->lease_us = options->lease_us > 0 ? options->lease_us
                                               : JOB_LEASE_MS_DEFAULT * US_PER_MS;
     enum rc rc = load_identity(control, options, err);
@@ -276,20 +338,22 @@ void control_stop(struct control *control)
         return;
     if (control->bus != NULL)
         bus_close(control->bus);
+    conductor_stop(control->conductor);
     sink_relays_stop(control->relays); /* Each saves how far it has come. */
     /* The lane first: it wakes the others.  A ticker that posts once more gets RC_BUSY. */
     if (control->committer != NULL)
         committer_stop(control->committer);
     notices_stop(control->notices);
+    expiry_rounds_stop(control->expiry);
     ticker_stop(control->ticker);
     membership_stop(control->membership);
     tail_stop(control->tail);
     sink_relays_free(control->relays);
+    conductor_free(control->conductor);
+    expiry_rounds_free(control->expiry);
     committer_free(control->committer);
     bus_free(control->bus);
     membership_free(control->membership);
-    for (size_t i = 0; i < COUNT_OF(control->sink_leases); i++)
-        mem_free(control->sink_leases[i]);
     mem_free(control->node);
     mem_free(control->secret);
     mem_free(control);
@@ -336,9 +400,31 @@ void control_timers(struct control *control, struct timers_state *ret_state)
     *ret_state = state;
 }
 
+bool control_conductor(struct control *control, struct conductor_view *ret_view)
+{
+    if (control->conductor != NULL)
+        conductor_look(control->conductor, ret_view);
+    return control->conductor != NULL;
+}
+
+void control_sinks_changed(struct control *control)
+{
+    sink_relays_reload(control->relays);
+}
+
 int64_t control_tail_seq(struct control *control)
 {
     return tail_seq(control->tail);
+}
+
+int64_t control_tail_ask(struct control *control)
+{
+    return tail_ask(control->tail);
+}
+
+bool control_tail_served(struct control *control, int64_t asked)
+{
+    return tail_served(control->tail, asked);
 }
 
 /* ---- run tokens ---- */

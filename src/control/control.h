@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "control/commit/committer.h"
 #include "control/watch/bus.h"
+#include "control/watch/conductor.h"
+#include "control/watch/sink_relays.h"
 #include "sink/sink.h"
 #include "store/leases.h"
 #include "store/store.h"
@@ -29,11 +31,15 @@ struct control_options {
     size_t lanes; /* On a shared store; 0: 4. */
     struct committer_limits limits;
     struct str defaults; /* A repository's document under all of them; or empty.  Not copied. */
-    struct notify_channels channels; /* Not owned. */
-    struct account_configs accounts; /* Not owned. */
-    struct sink_configs sinks;       /* Not owned. */
-    int64_t lease_us;                /* What leases usually last; 0: 15 s */
-    size_t queue_max, batch_max;     /* 0: 10,000 and 256 */
+    struct notify_channels channels;   /* Not owned. */
+    struct account_configs accounts;   /* Not owned. */
+    struct sink_configs sinks;         /* Not owned. */
+    struct conductor_config conductor; /* Not owned. */
+    struct sink_guard sink_guard;      /* For sinks that the API makes. */
+    struct bus_rules bus;              /* Not owned. */
+    struct expiry_rules retention;     /* Zeroes: nothing expires. */
+    int64_t lease_us;                  /* What leases usually last; 0: 15 s */
+    size_t queue_max, batch_max;       /* 0: 10,000 and 256 */
 };
 
 /* Starts the threads and takes back the leases of this node's earlier in-process workers.
@@ -56,8 +62,15 @@ struct timers_state {
     int64_t lag_us;   /* How late the oldest due time is. */
 };
 void control_timers(struct control *control, struct timers_state *ret_state);
+/* False: this server has no Conductor. */
+bool control_conductor(struct control *control, struct conductor_view *ret_view);
+/* A command has changed a sink: its relay here follows at once, those of other nodes soon. */
+void control_sinks_changed(struct control *control);
 /* How far the tail has read the log: everything up to here has been published to the bus. */
 int64_t control_tail_seq(struct control *control);
+/* For shutdown: see tail_ask. */
+int64_t control_tail_ask(struct control *control);
+bool control_tail_served(struct control *control, int64_t asked);
 
 #define RUN_TOKEN_PREFIX "drun_"
 /* A run's token: "drun_<run id>_<mac>". */

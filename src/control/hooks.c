@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "control/admit/admit.h"
 #include "control/agents/launch.h"
+#include "control/conductor/issues.h"
 #include "control/messaging/sagas.h"
 #include "control/pr/intake.h"
 #include "control/pr/intake_progress.h"
@@ -108,4 +109,5 @@ const struct control_hooks control_hooks = {
     .read_owners = run_jobs_read_owners,
     .jobs = &job_hooks,
     .run_event = run_event,
+    .issue_event = issue_event_of_client,
 };

@@ -3,7 +3,9 @@
  *
  *   {"specversion": "1.0", "id", "source", "type"           required
  *    "subject", "time", "datacontenttype", "dataschema",     optional
- *    "traceparent", "taskid", "runid", NAME: VALUE, "data"}  extensions, and the data
+ *    "traceparent", "taskid", "runid", "correlationid",      extensions
+ *    "causationid", NAME: VALUE,
+ *    "data" or "data_base64"}                                the data
  *
  * The name of an extension is of lower-case letters and digits, its value a text, a bool or a
  * 32-bit number.  Texts hold no control characters: types and ids end up in lines of streams.
@@ -12,6 +14,8 @@
 #include "base/clock.h"
 #include "base/jw.h"
 #include "core/event.h"
+#include "core/event_tags.h"
+#include "core/traceparent.h"
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
@@ -22,23 +26,22 @@ enum {
     ATTRIBUTES_BYTES_MAX = 2 * (CLOUD_EVENT_EXTENSIONS_MAX + 2) * (CLOUD_EVENT_TEXT_MAX + 64),
     CONTENT_TYPE_MAX = 100,
     TIME_MAX = 40,
-    TRACEPARENT_LEN = 55,
 };
 
 /* First segments of types, and sources. */
 static const char *const reserved[] = {"agent", "conductor", "drover"};
 
 /* Extensions that the server sets itself. */
-static const char *const set_here[] = {
-    "workspaceid", "attemptid", "correlationid", "causationid", "actortype",
-    "actorid",     "sequence",  "eventversion",  "logseq",      "recordedtime"};
+static const char *const set_here[] = {"workspaceid", "attemptid",    "actortype", "actorid",
+                                       "sequence",    "eventversion", "logseq",    "recordedtime"};
 
 struct decoding {
     struct arena *arena;
     struct cloud_event event;
     struct jw attributes;
     size_t extensions;
-    const char *time, *data_type, *schema;
+    const char *time;
+    bool has_data;
     struct err *err;
 };
 
@@ -48,6 +51,11 @@ static bool is_reserved(struct str name)
         if (strlen(reserved[i]) == name.len && strncasecmp(name.at, reserved[i], name.len) == 0)
             return true;
     return false;
+}
+
+bool cloud_event_is_reserved(const char *type)
+{
+    return is_reserved((struct str){type, strcspn(type, ".")});
 }
 
 static bool is_set_here(const char *name)
@@ -95,11 +103,6 @@ static bool is_time(const char *text)
     return time_parse(text, &us);
 }
 
-static bool is_traceparent(const char *text)
-{
-    return strlen(text) == TRACEPARENT_LEN && is_visible(text);
-}
-
 /* ---- attributes ---- */
 
 static const struct attribute {
@@ -118,14 +121,16 @@ static const struct attribute {
      "of letters, digits and . _ - / : ~ +, such as com.example.build.finished"},
     {"subject", is_name, CLOUD_EVENT_TEXT_MAX, offsetof(struct decoding, event.subject), false,
      "a text without control characters"},
-    {"traceparent", is_traceparent, TRACEPARENT_LEN, offsetof(struct decoding, event.traceparent),
-     false, "one of the W3C Trace Context"},
+    {"traceparent", traceparent_valid, TRACEPARENT_LEN,
+     offsetof(struct decoding, event.traceparent), false, "one of the W3C Trace Context"},
     {"time", is_time, TIME_MAX, offsetof(struct decoding, time), false,
      "a time, such as 2026-07-03T12:00:00Z"},
-    {"datacontenttype", is_name, CONTENT_TYPE_MAX, offsetof(struct decoding, data_type), false,
-     "a media type, such as application/json"},
-    {"dataschema", is_visible, CLOUD_EVENT_TEXT_MAX, offsetof(struct decoding, schema), false,
-     "a URI"},
+    {"datacontenttype", is_name, CONTENT_TYPE_MAX, offsetof(struct decoding, event.data_type),
+     false, "a media type, such as application/json"},
+    {"dataschema", is_visible, CLOUD_EVENT_TEXT_MAX, offsetof(struct decoding, event.data_schema),
+     false, "a URI"},
+    {"tags", is_name, EVENT_TAGS_BYTES - 1, offsetof(struct decoding, event.tags), false,
+     "a text without control characters, with commas between tags"},
 };
 
 static enum rc invalid(const struct decoding *decoding, const char *name, const char *form,
@@ -161,12 +166,30 @@ static enum rc take_id(struct decoding *decoding, const char *name, const struct
     return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", name, "%s must be a UUID", name);
 }
 
-static enum rc take_data(struct decoding *decoding, const struct js *value)
+/* With its padding (RFC 4648, section 4). */
+static bool is_base64(const char *text)
 {
+    size_t len = strlen(text);
+    size_t used = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+    return len % 4 == 0 && len - used <= 2 && strspn(text + used, "=") == len - used;
+}
+
+static enum rc take_data(struct decoding *decoding, const char *name, const struct js *value)
+{
+    bool binary = text_same(name, "data_base64");
+    if (decoding->has_data)
+        return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", name,
+                         "an event has data or data_base64, not both");
+    if (binary && (js_type(value) != JS_STRING || !is_base64(js_str(value, ""))))
+        return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", name,
+                         "data_base64 must be a text of base64, with its padding");
+    decoding->has_data = true;
+    decoding->event.is_binary = binary;
+    decoding->event.value = binary ? NULL : value;
     struct str data = str_of(js_text(value, decoding->arena));
     if (data.len > CLOUD_EVENT_DATA_MAX)
-        return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", "data",
-                         "data has %zu bytes of JSON; it may have %d", data.len,
+        return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", name,
+                         "%s has %zu bytes of JSON; it may have %d", name, data.len,
                          CLOUD_EVENT_DATA_MAX);
     decoding->event.data = data;
     return RC_OK;
@@ -203,9 +226,8 @@ static enum rc take_extension(struct decoding *decoding, const char *name, const
     if (!is_extension(name))
         return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", name,
                          "%.40s is no name of an attribute: those are 1 to %d lower-case letters "
-                         "and digits%s",
-                         name, CLOUD_EVENT_EXTENSION_NAME_MAX,
-                         text_same(name, "data_base64") ? "; send data as JSON" : "");
+                         "and digits",
+                         name, CLOUD_EVENT_EXTENSION_NAME_MAX);
     if (++decoding->extensions > CLOUD_EVENT_EXTENSIONS_MAX)
         return err_field(decoding->err, RC_INVALID, "INVALID_FIELD", name,
                          "an event may have %d extensions", CLOUD_EVENT_EXTENSIONS_MAX);
@@ -217,6 +239,42 @@ static enum rc take_extension(struct decoding *decoding, const char *name, const
     return RC_OK;
 }
 
+/* ---- modes ---- */
+
+static bool type_is(const char *type, const char *wanted)
+{
+    size_t len = strlen(wanted);
+    return strncasecmp(type, wanted, len) == 0 && strchr("; \t", type[len]) != NULL;
+}
+
+enum cloud_event_mode cloud_event_mode(const char *content_type, bool has_headers)
+{
+    static const char family[] = "application/cloudevents";
+    const char *type = content_type != NULL ? content_type : "";
+    if (type_is(type, "application/cloudevents-batch+json"))
+        return EVENT_BATCHED;
+    if (type_is(type, "application/cloudevents+json"))
+        return EVENT_STRUCTURED;
+    if (strncasecmp(type, family, strlen(family)) == 0)
+        return EVENT_MODE_NONE;
+    if (has_headers)
+        return EVENT_BINARY;
+    return *type == '\0' || type_is(type, "application/json") ? EVENT_STRUCTURED : EVENT_MODE_NONE;
+}
+
+bool cloud_event_is_json(const char *content_type)
+{
+    if (content_type == NULL)
+        return true;
+    size_t len = strcspn(content_type, "; \t");
+    const char *slash = memchr(content_type, '/', len);
+    if (slash == NULL)
+        return false;
+    const char *end = content_type + len;
+    return (end - slash == 5 && strncasecmp(slash, "/json", 5) == 0) ||
+           (end - slash > 6 && strncasecmp(end - 5, "+json", 5) == 0);
+}
+
 /* ---- all of it ---- */
 
 static enum rc take_member(struct decoding *decoding, const char *name, const struct js *value)
@@ -226,12 +284,16 @@ static enum rc take_member(struct decoding *decoding, const char *name, const st
         return RC_OK;
     if (attribute != NULL)
         return take_attribute(decoding, attribute, value);
-    if (text_same(name, "data"))
-        return take_data(decoding, value);
+    if (text_same(name, "data") || text_same(name, "data_base64"))
+        return take_data(decoding, name, value);
     if (text_same(name, "taskid"))
         return take_id(decoding, name, value, &decoding->event.task_id);
     if (text_same(name, "runid"))
         return take_id(decoding, name, value, &decoding->event.run_id);
+    if (text_same(name, "correlationid"))
+        return take_id(decoding, name, value, &decoding->event.correlation_id);
+    if (text_same(name, "causationid"))
+        return take_id(decoding, name, value, &decoding->event.causation_id);
     return take_extension(decoding, name, value);
 }
 
@@ -254,11 +316,12 @@ static enum rc check_whole(const struct decoding *decoding, const struct js *doc
 static enum rc check_reserved(const struct decoding *decoding)
 {
     const char *type = decoding->event.type, *source = decoding->event.source;
-    if (is_reserved((struct str){type, strcspn(type, ".")}))
+    bool of_issue = text_starts(type, CLOUD_EVENT_ISSUES) && event_type_find(type) != NULL;
+    if (cloud_event_is_reserved(type) && !of_issue)
         return err_field(
             decoding->err, RC_DENIED, "EVENT_RESERVED", "type",
-            "types that begin with agent., conductor. or drover. are the server's own; "
-            "begin yours with a name of yours, such as com.example.");
+            "types that begin with agent., conductor. or drover. are the server's own, and this is "
+            "none of those of issues; begin yours with a name of yours, such as com.example.");
     if (is_reserved(str_of(source)) || text_starts(source, CLOUD_EVENT_RUNS))
         return err_field(decoding->err, RC_DENIED, "EVENT_RESERVED", "source",
                          "the source drover and those that begin with " CLOUD_EVENT_RUNS
@@ -278,8 +341,8 @@ enum rc cloud_event_decode(const struct js *document, struct arena *arena,
     enum rc rc = RC_OK;
     if (js_type(document) != JS_OBJECT)
         return err_set(err, RC_INVALID, "INVALID_FIELD",
-                       "the body must be one CloudEvent, an "
-                       "object");
+                       "a CloudEvent is one object; send an array of them as "
+                       "application/cloudevents-batch+json");
     jw_begin(&decoding.attributes, '{');
     for (size_t it = 0; rc == RC_OK && js_next(document, &it, &name, &value);)
         rc = take_member(&decoding, name, value);
@@ -290,10 +353,15 @@ enum rc cloud_event_decode(const struct js *document, struct arena *arena,
     if (rc != RC_OK)
         return rc;
     jw_optstr(&decoding.attributes, "time", decoding.time);
-    jw_optstr(&decoding.attributes, "datacontenttype", decoding.data_type);
-    jw_optstr(&decoding.attributes, "dataschema", decoding.schema);
+    jw_optstr(&decoding.attributes, "datacontenttype", decoding.event.data_type);
+    jw_optstr(&decoding.attributes, "dataschema", decoding.event.data_schema);
+    if (decoding.event.is_binary)
+        jw_kbool(&decoding.attributes, EVENT_BINARY_MARK, true);
     jw_end(&decoding.attributes, '}');
     assert(!buf.overflow);
+    struct event_tags tags = {0};
+    event_tags_add(&tags, str_of(decoding.event.tags));
+    decoding.event.tags = event_tags_text(&tags, arena);
     if (buf.len > strlen("{}"))
         decoding.event.attributes = str_of(arena_strdup(arena, buf_text(&buf)));
     *ret_event = decoding.event;

@@ -1,175 +1,19 @@
 /*
- * event.c - the catalogue of facts and their CloudEvents 1.0 form.
+ * event.c - facts in their CloudEvents 1.0 form.
  */
 #include "core/event.h"
 #include "base/js.h"
+#include "base/js_peek.h"
+#include "base/js_sound.h"
+#include "core/cloud_event.h"
 #include "core/event_types.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { DATASCHEMA_BYTES = 256 };
-
-/* Every type of event_types.h, in its order. */
-static const struct {
-    const char *type;
-    enum severity severity;
-} catalogue[] = {
-    {EV_TASK_SUBMITTED, SEVERITY_INFO},
-    {EV_TASK_ACCEPTED, SEVERITY_INFO},
-    {EV_TASK_REJECTED, SEVERITY_WARNING},
-    {EV_TASK_DEFERRED, SEVERITY_INFO},
-    {EV_TASK_COMPLETED, SEVERITY_INFO},
-    {EV_TASK_FAILED, SEVERITY_ERROR},
-    {EV_TASK_CANCELLED, SEVERITY_WARNING},
-    {EV_TASK_TIMED_OUT, SEVERITY_ERROR},
-    {EV_RUN_QUEUED, SEVERITY_INFO},
-    {EV_RUN_ACQUIRED, SEVERITY_INFO},
-    {EV_RUN_STARTED, SEVERITY_INFO},
-    {EV_RUN_STATUS_CHANGED, SEVERITY_INFO},
-    {EV_RUN_HEARTBEAT_MISSED, SEVERITY_WARNING},
-    {EV_RUN_RECOVERED, SEVERITY_WARNING},
-    {EV_RUN_CANCEL_REQUESTED, SEVERITY_INFO},
-    {EV_RUN_PAUSED, SEVERITY_INFO},
-    {EV_RUN_RESUMED, SEVERITY_INFO},
-    {EV_RUN_RETRY_WITH_FEEDBACK, SEVERITY_WARNING},
-    {EV_RUN_COMPLETED, SEVERITY_INFO},
-    {EV_RUN_FAILED, SEVERITY_ERROR},
-    {EV_RUN_CANCELLED, SEVERITY_WARNING},
-    {EV_RUN_TIMED_OUT, SEVERITY_ERROR},
-    {EV_STEP_STARTED, SEVERITY_DEBUG},
-    {EV_STEP_COMPLETED, SEVERITY_DEBUG},
-    {EV_STEP_FAILED, SEVERITY_WARNING},
-    {EV_RESULT_REFUSED, SEVERITY_ERROR},
-    {EV_CONTEXT_LOADED, SEVERITY_INFO},
-    {EV_MODEL_TURN_COMPLETED, SEVERITY_DEBUG},
-    {EV_TOOL_CALL_STARTED, SEVERITY_DEBUG},
-    {EV_TOOL_CALL_COMPLETED, SEVERITY_DEBUG},
-    {EV_TOOL_CALL_FAILED, SEVERITY_WARNING},
-    {EV_AGENT_MESSAGE, SEVERITY_DEBUG},
-    {EV_PATCH_CREATED, SEVERITY_INFO},
-    {EV_PATCH_SUPERSEDED, SEVERITY_INFO},
-    {EV_PATCH_VERIFIED, SEVERITY_INFO},
-    {EV_PATCH_REJECTED, SEVERITY_WARNING},
-    {EV_PATCH_PUBLISHED, SEVERITY_INFO},
-    {EV_VERIFICATION_STARTED, SEVERITY_DEBUG},
-    {EV_VERIFICATION_PASSED, SEVERITY_INFO},
-    {EV_VERIFICATION_FAILED, SEVERITY_WARNING},
-    {EV_VERIFICATION_ERRORED, SEVERITY_ERROR},
-    {EV_VERIFICATION_TIMED_OUT, SEVERITY_WARNING},
-    {EV_VERIFICATION_SKIPPED, SEVERITY_INFO},
-    {EV_JUDGE_STARTED, SEVERITY_DEBUG},
-    {EV_JUDGE_COMPLETED, SEVERITY_INFO},
-    {EV_APPROVAL_REQUESTED, SEVERITY_WARNING},
-    {EV_APPROVAL_APPROVED, SEVERITY_INFO},
-    {EV_APPROVAL_REJECTED, SEVERITY_WARNING},
-    {EV_APPROVAL_EXPIRED, SEVERITY_WARNING},
-    {EV_PR_CREATION_REQUESTED, SEVERITY_INFO},
-    {EV_PR_CREATED, SEVERITY_INFO},
-    {EV_PR_CREATION_FAILED, SEVERITY_ERROR},
-    {EV_PR_MERGED, SEVERITY_INFO},
-    {EV_PR_CLOSED, SEVERITY_INFO},
-    {EV_PR_UPDATED, SEVERITY_INFO},
-    {EV_PR_STATE_CHANGED, SEVERITY_INFO},
-    {EV_PR_HEAD_CHANGED, SEVERITY_INFO},
-    {EV_PR_CHECK_FAILED, SEVERITY_WARNING},
-    {EV_PR_REPAIR_STARTED, SEVERITY_INFO},
-    {EV_PR_REPAIR_ENDED, SEVERITY_INFO},
-    {EV_PR_REBASED, SEVERITY_INFO},
-    {EV_PR_FOLLOWED, SEVERITY_INFO},
-    {EV_PR_LEFT_ALONE, SEVERITY_INFO},
-    {EV_POLICY_DENIED, SEVERITY_WARNING},
-    {EV_EVENTS_TRUNCATED, SEVERITY_WARNING},
-    {EV_COST_RECORDED, SEVERITY_DEBUG},
-    {EV_JOB_DEAD_LETTERED, SEVERITY_ERROR},
-    {EV_QUEUE_CONFIGURED, SEVERITY_INFO},
-    {EV_QUEUE_PAUSED, SEVERITY_WARNING},
-    {EV_QUEUE_RESUMED, SEVERITY_INFO},
-    {EV_QUEUE_SWARM_DETECTED, SEVERITY_WARNING},
-    {EV_JOB_REPLAYED, SEVERITY_INFO},
-    {EV_JOB_ARCHIVED, SEVERITY_INFO},
-    {EV_JOB_PURGED, SEVERITY_WARNING},
-    {EV_SAGA_STARTED, SEVERITY_INFO},
-    {EV_SAGA_COMPENSATING, SEVERITY_WARNING},
-    {EV_SAGA_COMPLETED, SEVERITY_INFO},
-    {EV_SAGA_COMPENSATED, SEVERITY_WARNING},
-    {EV_SAGA_STUCK, SEVERITY_ERROR},
-    {EV_DEAD_LETTERS_ALERT, SEVERITY_WARNING},
-    {EV_QUEUE_LEVEL_RAISED, SEVERITY_WARNING},
-    {EV_QUEUE_LEVEL_LOWERED, SEVERITY_INFO},
-    {EV_WORKERS_SCALED, SEVERITY_INFO},
-    {EV_REPOSITORY_CONFIGURED, SEVERITY_INFO},
-    {EV_REPOSITORY_REMOVED, SEVERITY_INFO},
-    {EV_REPOSITORY_QUARANTINED, SEVERITY_ERROR},
-    {EV_REPOSITORY_SYNC_CHANGED, SEVERITY_INFO},
-    {EV_REPOSITORY_RELEASED, SEVERITY_WARNING},
-    {EV_BREAKER_OPENED, SEVERITY_ERROR},
-    {EV_BREAKER_HALF_OPENED, SEVERITY_WARNING},
-    {EV_BREAKER_CLOSED, SEVERITY_INFO},
-    {EV_REPLY_DROPPED, SEVERITY_WARNING},
-    {EV_SCHEDULE_FIRED, SEVERITY_INFO},
-    {EV_SCHEDULE_REFUSED, SEVERITY_ERROR},
-    {EV_PLAN_CREATED, SEVERITY_INFO},
-    {EV_PLAN_UPDATED, SEVERITY_INFO},
-    {EV_POLICY_EVALUATED, SEVERITY_INFO},
-    {EV_POLICY_OVERRIDE_REQUESTED, SEVERITY_WARNING},
-    {EV_POLICY_OVERRIDE_APPROVED, SEVERITY_WARNING},
-    {EV_POLICY_OVERRIDE_REJECTED, SEVERITY_WARNING},
-    {EV_APPROVAL_REMINDED, SEVERITY_WARNING},
-    {EV_TOOL_CALL_DENIED, SEVERITY_WARNING},
-    {EV_TOOL_CALL_TIMED_OUT, SEVERITY_WARNING},
-    {EV_PATCH_POLICY_FLAGGED, SEVERITY_WARNING},
-    {EV_JUDGE_FAILED, SEVERITY_ERROR},
-    {EV_JUDGE_INCONCLUSIVE, SEVERITY_WARNING},
-    {EV_SESSION_STARTED, SEVERITY_INFO},
-    {EV_SESSION_LOST, SEVERITY_ERROR},
-    {EV_ACCOUNT_CHOSEN, SEVERITY_INFO},
-    {EV_ACCOUNT_PARKED, SEVERITY_WARNING},
-    {EV_ACCOUNT_PROBED, SEVERITY_INFO},
-    {EV_ACCOUNT_RESUMED, SEVERITY_INFO},
-    {EV_ACCOUNT_USAGE, SEVERITY_DEBUG},
-    {EV_TASK_OVERLAP, SEVERITY_WARNING},
-    {EV_CANDIDATE_CHOSEN, SEVERITY_INFO},
-    {EV_SNAPSHOT_TAKEN, SEVERITY_DEBUG},
-    {EV_SNAPSHOT_PUBLISHED, SEVERITY_INFO},
-    {EV_SNAPSHOT_FAILED, SEVERITY_ERROR},
-    {EV_SECRET_DETECTED, SEVERITY_ERROR},
-    {EV_MEMORY_RECORDED, SEVERITY_DEBUG},
-    {EV_NOTIFICATION_SENT, SEVERITY_DEBUG},
-    {EV_NOTIFICATION_FAILED, SEVERITY_ERROR},
-    {EV_MESSAGE_SENT, SEVERITY_INFO},
-    {EV_MESSAGE_DELIVERED, SEVERITY_INFO},
-    {EV_QUESTION_ASKED, SEVERITY_WARNING},
-    {EV_QUESTION_REMINDED, SEVERITY_WARNING},
-    {EV_QUESTION_ANSWERED, SEVERITY_INFO},
-    {EV_QUESTION_EXPIRED, SEVERITY_WARNING},
-    {EV_QUESTION_WITHDRAWN, SEVERITY_INFO},
-    {EV_ISSUE_CREATED, SEVERITY_INFO},
-    {EV_ISSUE_COMMENTED, SEVERITY_INFO},
-    {EV_ISSUE_CLOSED, SEVERITY_INFO},
-    {EV_ISSUE_REOPENED, SEVERITY_INFO},
-    {EV_ISSUE_LABELLED, SEVERITY_INFO},
-    {EV_ISSUE_DECIDED, SEVERITY_INFO},
-    {EV_TRAIN_ENTERED, SEVERITY_INFO},
-    {EV_TRAIN_TESTED, SEVERITY_INFO},
-    {EV_TRAIN_LANDED, SEVERITY_INFO},
-    {EV_TRAIN_REJECTED, SEVERITY_WARNING},
-    {EV_TRAIN_LEFT, SEVERITY_INFO},
-    {EV_TRAIN_MOVED, SEVERITY_INFO},
-    {EV_TRAIN_STALLED, SEVERITY_ERROR},
-    {EV_AGENT_LAUNCHED, SEVERITY_INFO},
-    {EV_AGENT_EXITED, SEVERITY_WARNING},
-    {EV_AGENT_HEARTBEAT_MISSED, SEVERITY_WARNING},
-    {EV_AGENT_KILLED, SEVERITY_WARNING},
-    {EV_BATCH_CREATED, SEVERITY_INFO},
-    {EV_BATCH_PROGRESSED, SEVERITY_INFO},
-    {EV_BATCH_PAUSED, SEVERITY_WARNING},
-    {EV_BATCH_RESUMED, SEVERITY_INFO},
-    {EV_BATCH_STOPPING, SEVERITY_WARNING},
-    {EV_BATCH_COMPLETED, SEVERITY_INFO},
-    {EV_BATCH_STOPPED, SEVERITY_ERROR},
-    {EV_BATCH_CANCELLED, SEVERITY_WARNING},
-};
+#define DATASCHEMA_FORMAT "urn:drover:schema:%s:%lld"
+enum { DATASCHEMA_BYTES = 256, PLACE_BYTES = 32, SEQUENCE_DIGITS = 10 };
 
 static const char *const severity_names[] = {
     [SEVERITY_DEBUG] = "debug",
@@ -183,7 +27,7 @@ static void write_own(struct jw *jw, const struct event *event)
     char urn[DATASCHEMA_BYTES];
     jw_ktime(jw, "time", event->time_us);
     jw_kstr(jw, "datacontenttype", "application/json");
-    snprintf(urn, sizeof urn, "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
+    snprintf(urn, sizeof urn, DATASCHEMA_FORMAT, event->type, (long long)event->version);
     jw_kstr(jw, "dataschema", urn);
 }
 
@@ -197,8 +41,9 @@ static void write_attribute(struct jw *jw, const char *name, const struct js *va
         jw_kstr(jw, name, js_str(value, ""));
 }
 
-/* As it was appended; with a time of its own, the time when it was stored is recordedtime. */
-static void write_given(struct jw *jw, const struct event *event)
+/* As it was appended; with a time of its own, the time when it was stored is recordedtime.  Is its
+   data binary? */
+static bool write_given(struct jw *jw, const struct event *event)
 {
     CLEANUP(js_freep) struct js *attributes = NULL;
     const struct js *value;
@@ -208,7 +53,17 @@ static void write_given(struct jw *jw, const struct event *event)
         attributes = NULL; /* It was written by us. */
     jw_ktime(jw, js_get(attributes, "time") != NULL ? "recordedtime" : "time", event->time_us);
     for (size_t it = 0; js_next(attributes, &it, &name, &value);)
-        write_attribute(jw, name, value);
+        if (!text_same(name, EVENT_BINARY_MARK))
+            write_attribute(jw, name, value);
+    return js_get(attributes, EVENT_BINARY_MARK) != NULL;
+}
+
+/* A string: integers of CloudEvents have 32 bits. */
+static void write_place(struct jw *jw, const char *name, int64_t place, int digits)
+{
+    char text[PLACE_BYTES];
+    (void)snprintf(text, sizeof text, "%0*lld", digits, (long long)place);
+    jw_kstr(jw, name, text);
 }
 
 static bool has_data(const struct event *event)
@@ -216,8 +71,14 @@ static bool has_data(const struct event *event)
     return event->source == NULL || !str_is(event->data, "null");
 }
 
+const char *event_dataschema(const char *type, int64_t version, struct arena *arena)
+{
+    return arena_printf(arena, DATASCHEMA_FORMAT, type, (long long)version);
+}
+
 void event_write(struct jw *jw, const struct event *event)
 {
+    bool binary = false;
     assert(!text_empty(event->type));
     jw_begin(jw, '{');
     jw_kstr(jw, "specversion", "1.0");
@@ -226,7 +87,7 @@ void event_write(struct jw *jw, const struct event *event)
     jw_kstr(jw, "type", event->type);
     jw_optstr(jw, "subject", event->subject);
     if (event->source != NULL)
-        write_given(jw, event);
+        binary = write_given(jw, event);
     else
         write_own(jw, event);
     jw_optstr(jw, "traceparent", event->traceparent);
@@ -238,24 +99,103 @@ void event_write(struct jw *jw, const struct event *event)
     jw_optstr(jw, "causationid", event->causation_id.text);
     jw_optstr(jw, "actortype", event->actor.type);
     jw_optstr(jw, "actorid", event->actor.id);
+    if (event->source == NULL)
+        jw_kstr(jw, "severity", severity_name(event_severity_of(event)));
+    jw_optstr(jw, "tags", event->tags);
     if (event->run_seq > 0)
-        jw_kint(jw, "sequence", event->run_seq);
+        /* The documented extension: its order as text is the order of events. */
+        write_place(jw, "sequence", event->run_seq, SEQUENCE_DIGITS);
     if (event->source == NULL)
         jw_kint(jw, "eventversion", event->version);
     if (event->seq > 0)
-        jw_kint(jw, "logseq", event->seq);
+        write_place(jw, "logseq", event->seq, 1);
     if (has_data(event))
-        jw_kraw(jw, "data", event->data.len > 0 ? event->data : STR("{}"));
+        jw_kraw(jw, binary ? "data_base64" : "data", event->data.len > 0 ? event->data : STR("{}"));
     jw_end(jw, '}');
+}
+
+/* False: the data has none. */
+static bool repository_of(const struct event *event, char to[EVENT_KEY_BYTES])
+{
+    static const char member[] = "\"repositoryId\"";
+    CLEANUP(js_freep) struct js *data = NULL;
+    struct id id;
+    if (event->data.len == 0 ||
+        memmem(event->data.at, event->data.len, member, sizeof member - 1) == NULL ||
+        js_parse(event->data.at, event->data.len, &data, NULL) != RC_OK ||
+        !id_parse(js_get_str(data, "repositoryId", ""), &id))
+        return false;
+    text_copy(to, EVENT_KEY_BYTES, id.text);
+    return true;
+}
+
+const char *event_partition_key(const struct event *event, char to[EVENT_KEY_BYTES])
+{
+    const char *key = "drover";
+    if (!id_is_none(&event->run_id))
+        key = event->run_id.text;
+    else if (!id_is_none(&event->task_id))
+        key = event->task_id.text;
+    else if (repository_of(event, to))
+        return to;
+    else if (!text_empty(event->subject))
+        key = event->subject;
+    else if (event->source != NULL)
+        key = event->source;
+    text_copy(to, EVENT_KEY_BYTES, key);
+    return to;
 }
 
 enum severity event_severity(const char *type)
 {
-    for (size_t i = 0; i < COUNT_OF(catalogue); i++) {
-        if (text_same(type, catalogue[i].type))
-            return catalogue[i].severity;
+    const struct event_type *entry = event_type_find(type);
+    return entry != NULL ? entry->severity : SEVERITY_INFO;
+}
+
+/* In other loggers, and in syslog. */
+static const struct severity_word {
+    const char *word;
+    enum severity severity;
+} severity_words[] = {
+    {"debug", SEVERITY_DEBUG}, {"trace", SEVERITY_DEBUG},     {"info", SEVERITY_INFO},
+    {"notice", SEVERITY_INFO}, {"warning", SEVERITY_WARNING}, {"warn", SEVERITY_WARNING},
+    {"error", SEVERITY_ERROR}, {"err", SEVERITY_ERROR},       {"critical", SEVERITY_ERROR},
+    {"crit", SEVERITY_ERROR},  {"alert", SEVERITY_ERROR},     {"emergency", SEVERITY_ERROR},
+    {"emerg", SEVERITY_ERROR}, {"fatal", SEVERITY_ERROR},
+};
+
+/* Where it says so itself: a member of the attributes, or of the data of a line of the log. */
+static struct str given_severity(const struct event *event)
+{
+    if (event->source == NULL)
+        return text_same(event->type, EV_LOG_WRITTEN) ? js_peek(event->data, "level")
+                                                      : (struct str){0};
+    return event->attributes.len > 0 ? js_peek(event->attributes, "severity") : (struct str){0};
+}
+
+enum severity event_severity_of(const struct event *event)
+{
+    struct str given = given_severity(event);
+    if (given.len < 2 || given.at[0] != '"')
+        return event_severity(event->type);
+    for (size_t i = 0; i < COUNT_OF(severity_words); i++) {
+        size_t len = strlen(severity_words[i].word);
+        if (given.len == len + 2 && strncasecmp(given.at + 1, severity_words[i].word, len) == 0)
+            return severity_words[i].severity;
     }
-    return SEVERITY_INFO;
+    return event_severity(event->type);
+}
+
+const char *event_unsendable(const struct event *event, struct str json)
+{
+    for (const unsigned char *at = (const unsigned char *)event->type; *at; at++)
+        if (*at < ' ' || *at == 0x7f)
+            return "its type has control characters";
+    if (json.len == 0 || memchr(json.at, '\n', json.len) != NULL)
+        return "its data is more than one line";
+    if (event->data.len > 0 && !js_sound(event->data))
+        return "its data is not JSON";
+    return NULL;
 }
 
 const char *severity_name(enum severity severity)
@@ -273,11 +213,6 @@ bool severity_parse(const char *name, enum severity *ret_severity)
         }
     }
     return false;
-}
-
-const char *event_type_at(size_t index)
-{
-    return index < COUNT_OF(catalogue) ? catalogue[index].type : NULL;
 }
 
 static struct str segment_of(const char *dotted)
@@ -300,5 +235,20 @@ bool event_type_match(const char *pattern, const char *type)
             return *pattern == *type;
         pattern++;
         type++;
+    }
+}
+
+bool event_pattern_valid(const char *pattern)
+{
+    for (;;) {
+        struct str segment = segment_of(pattern);
+        pattern += segment.len;
+        bool last = *pattern == '\0';
+        bool special = str_is(segment, "*") || (last && str_is(segment, ">"));
+        if (segment.len == 0 || (!special && strcspn(segment.at, "*>") < segment.len))
+            return false;
+        if (last)
+            return true;
+        pattern++;
     }
 }

@@ -1,165 +1,56 @@
 /*
- * event_types.h - the catalogue of facts, one name each.
- *
- * To add one: its name here, its severity in core/event.c, its line in core/run/timeline.c, and its
- * data in the catalogue of docs/PROTOCOL.md.  One that workers report has its fields in
- * core/run/worker_report.c as well.
+ * event_types.h - the types of events: a name for each, EV_..., and what core/event_table.inc says
+ * of it.
  */
 #ifndef CORE_EVENT_TYPES_H
 #define CORE_EVENT_TYPES_H
+#include <stddef.h>
 
-#define EV_TASK_SUBMITTED            "agent.task.submitted"
-#define EV_TASK_ACCEPTED             "agent.task.accepted"
-#define EV_TASK_REJECTED             "agent.task.rejected"
-#define EV_TASK_DEFERRED             "agent.task.deferred"
-#define EV_TASK_COMPLETED            "agent.task.completed"
-#define EV_TASK_FAILED               "agent.task.failed"
-#define EV_TASK_CANCELLED            "agent.task.cancelled"
-#define EV_TASK_TIMED_OUT            "agent.task.timed_out"
-#define EV_RUN_QUEUED                "agent.run.queued"
-#define EV_RUN_ACQUIRED              "agent.run.acquired"
-#define EV_RUN_STARTED               "agent.run.started"
-#define EV_RUN_STATUS_CHANGED        "agent.run.status.changed"
-#define EV_RUN_HEARTBEAT_MISSED      "agent.run.heartbeat.missed"
-#define EV_RUN_RECOVERED             "agent.run.recovered"
-#define EV_RUN_CANCEL_REQUESTED      "agent.run.cancel.requested"
-#define EV_RUN_PAUSED                "agent.run.paused"
-#define EV_RUN_RESUMED               "agent.run.resumed"
-#define EV_RUN_RETRY_WITH_FEEDBACK   "agent.run.verdict.retry_with_feedback"
-#define EV_RUN_COMPLETED             "agent.run.completed"
-#define EV_RUN_FAILED                "agent.run.failed"
-#define EV_RUN_CANCELLED             "agent.run.cancelled"
-#define EV_RUN_TIMED_OUT             "agent.run.timed_out"
-#define EV_STEP_STARTED              "agent.step.started"
-#define EV_STEP_COMPLETED            "agent.step.completed"
-#define EV_STEP_FAILED               "agent.step.failed"
-#define EV_RESULT_REFUSED            "agent.result.refused"
-#define EV_CONTEXT_LOADED            "agent.context.loaded"
-#define EV_MODEL_TURN_COMPLETED      "agent.model.turn.completed"
-#define EV_TOOL_CALL_STARTED         "agent.tool.call.started"
-#define EV_TOOL_CALL_COMPLETED       "agent.tool.call.completed"
-#define EV_TOOL_CALL_FAILED          "agent.tool.call.failed"
-#define EV_AGENT_MESSAGE             "agent.step.recorded"
-#define EV_PATCH_CREATED             "agent.patch.created"
-#define EV_PATCH_SUPERSEDED          "agent.patch.superseded"
-#define EV_PATCH_VERIFIED            "agent.patch.verified"
-#define EV_PATCH_REJECTED            "agent.patch.rejected"
-#define EV_PATCH_PUBLISHED           "agent.patch.published"
-#define EV_VERIFICATION_STARTED      "agent.verification.started"
-#define EV_VERIFICATION_PASSED       "agent.verification.passed"
-#define EV_VERIFICATION_FAILED       "agent.verification.failed"
-#define EV_VERIFICATION_ERRORED      "agent.verification.errored"
-#define EV_VERIFICATION_TIMED_OUT    "agent.verification.timed_out"
-#define EV_VERIFICATION_SKIPPED      "agent.verification.skipped"
-#define EV_JUDGE_STARTED             "agent.judge.started"
-#define EV_JUDGE_COMPLETED           "agent.judge.completed"
-#define EV_APPROVAL_REQUESTED        "agent.approval.requested"
-#define EV_APPROVAL_APPROVED         "agent.approval.approved"
-#define EV_APPROVAL_REJECTED         "agent.approval.rejected"
-#define EV_APPROVAL_EXPIRED          "agent.approval.expired"
-#define EV_PR_CREATION_REQUESTED     "agent.pr.creation.requested"
-#define EV_PR_CREATED                "agent.pr.created"
-#define EV_PR_CREATION_FAILED        "agent.pr.creation.failed"
-#define EV_PR_MERGED                 "agent.pr.merged"
-#define EV_PR_CLOSED                 "agent.pr.closed"
-#define EV_PR_UPDATED                "agent.pr.updated"
-#define EV_PR_STATE_CHANGED          "agent.pr.state.changed"
-#define EV_PR_HEAD_CHANGED           "agent.pr.head.changed"
-#define EV_PR_CHECK_FAILED           "agent.pr.check.failed"
-#define EV_PR_REPAIR_STARTED         "agent.pr.repair.started"
-#define EV_PR_REPAIR_ENDED           "agent.pr.repair.ended"
-#define EV_PR_REBASED                "agent.pr.rebased"
-#define EV_PR_FOLLOWED               "agent.pr.followed"
-#define EV_PR_LEFT_ALONE             "agent.pr.left_alone"
-#define EV_POLICY_DENIED             "agent.policy.denied"
-#define EV_EVENTS_TRUNCATED          "agent.events.truncated"
-#define EV_COST_RECORDED             "agent.cost.recorded"
-#define EV_JOB_DEAD_LETTERED         "agent.job.dead_lettered"
-#define EV_QUEUE_CONFIGURED          "agent.queue.configured"
-#define EV_QUEUE_PAUSED              "agent.queue.paused"
-#define EV_QUEUE_RESUMED             "agent.queue.resumed"
-#define EV_QUEUE_SWARM_DETECTED      "agent.queue.swarm.detected"
-#define EV_JOB_REPLAYED              "agent.job.replayed"
-#define EV_JOB_ARCHIVED              "agent.job.archived"
-#define EV_JOB_PURGED                "agent.job.purged"
-#define EV_SAGA_STARTED              "agent.saga.started"
-#define EV_SAGA_COMPENSATING         "agent.saga.compensating"
-#define EV_SAGA_COMPLETED            "agent.saga.completed"
-#define EV_SAGA_COMPENSATED          "agent.saga.compensated"
-#define EV_SAGA_STUCK                "agent.saga.stuck"
-#define EV_DEAD_LETTERS_ALERT        "agent.dead_letters.alert"
-#define EV_QUEUE_LEVEL_RAISED        "agent.queue.level.raised"
-#define EV_QUEUE_LEVEL_LOWERED       "agent.queue.level.lowered"
-#define EV_WORKERS_SCALED            "agent.workers.scaled"
-#define EV_REPOSITORY_CONFIGURED     "agent.repository.configured"
-#define EV_REPOSITORY_REMOVED        "agent.repository.removed"
-#define EV_REPOSITORY_QUARANTINED    "agent.repository.quarantined"
-#define EV_REPOSITORY_SYNC_CHANGED   "agent.repository.sync.changed"
-#define EV_REPOSITORY_RELEASED       "agent.repository.released"
-#define EV_BREAKER_OPENED            "agent.breaker.opened"
-#define EV_BREAKER_HALF_OPENED       "agent.breaker.half_opened"
-#define EV_BREAKER_CLOSED            "agent.breaker.closed"
-#define EV_REPLY_DROPPED             "agent.reply.dropped"
-#define EV_SCHEDULE_FIRED            "agent.schedule.fired"
-#define EV_SCHEDULE_REFUSED          "agent.schedule.refused"
-#define EV_PLAN_CREATED              "agent.plan.created"
-#define EV_PLAN_UPDATED              "agent.plan.updated"
-#define EV_POLICY_EVALUATED          "agent.policy.evaluated"
-#define EV_POLICY_OVERRIDE_REQUESTED "agent.policy.override.requested"
-#define EV_POLICY_OVERRIDE_APPROVED  "agent.policy.override.approved"
-#define EV_POLICY_OVERRIDE_REJECTED  "agent.policy.override.rejected"
-#define EV_APPROVAL_REMINDED         "agent.approval.reminded"
-#define EV_TOOL_CALL_DENIED          "agent.tool.call.denied"
-#define EV_TOOL_CALL_TIMED_OUT       "agent.tool.call.timed_out"
-#define EV_PATCH_POLICY_FLAGGED      "agent.patch.policy_flagged"
-#define EV_JUDGE_FAILED              "agent.judge.failed"
-#define EV_JUDGE_INCONCLUSIVE        "agent.judge.inconclusive"
-#define EV_SESSION_STARTED           "agent.session.started"
-#define EV_SESSION_LOST              "agent.session.lost"
-#define EV_ACCOUNT_CHOSEN            "agent.account.chosen"
-#define EV_ACCOUNT_PARKED            "agent.account.parked"
-#define EV_ACCOUNT_PROBED            "agent.account.probed"
-#define EV_ACCOUNT_RESUMED           "agent.account.resumed"
-#define EV_ACCOUNT_USAGE             "agent.account.usage"
-#define EV_CANDIDATE_CHOSEN          "agent.candidate.chosen"
-#define EV_TASK_OVERLAP              "agent.task.overlap"
-#define EV_SNAPSHOT_TAKEN            "agent.snapshot.taken"
-#define EV_SNAPSHOT_PUBLISHED        "agent.snapshot.published"
-#define EV_SNAPSHOT_FAILED           "agent.snapshot.failed"
-#define EV_SECRET_DETECTED           "agent.secret.detected"
-#define EV_MEMORY_RECORDED           "agent.memory.recorded"
-#define EV_NOTIFICATION_SENT         "agent.notification.sent"
-#define EV_NOTIFICATION_FAILED       "agent.notification.failed"
-#define EV_MESSAGE_SENT              "agent.message.sent"
-#define EV_MESSAGE_DELIVERED         "agent.message.delivered"
-#define EV_QUESTION_ASKED            "agent.question.asked"
-#define EV_QUESTION_ANSWERED         "agent.question.answered"
-#define EV_QUESTION_EXPIRED          "agent.question.expired"
-#define EV_QUESTION_WITHDRAWN        "agent.question.withdrawn"
-#define EV_QUESTION_REMINDED         "agent.question.reminded"
-#define EV_ISSUE_CREATED             "agent.issue.created"
-#define EV_ISSUE_COMMENTED           "agent.issue.commented"
-#define EV_ISSUE_CLOSED              "agent.issue.closed"
-#define EV_ISSUE_REOPENED            "agent.issue.reopened"
-#define EV_ISSUE_LABELLED            "agent.issue.labelled"
-#define EV_ISSUE_DECIDED             "agent.issue.decided"
-#define EV_TRAIN_ENTERED             "agent.train.entered"
-#define EV_TRAIN_TESTED              "agent.train.tested"
-#define EV_TRAIN_LANDED              "agent.train.landed"
-#define EV_TRAIN_REJECTED            "agent.train.rejected"
-#define EV_TRAIN_LEFT                "agent.train.left"
-#define EV_TRAIN_MOVED               "agent.train.moved"
-#define EV_TRAIN_STALLED             "agent.train.stalled"
-#define EV_AGENT_LAUNCHED            "agent.launched"
-#define EV_AGENT_EXITED              "agent.exited"
-#define EV_AGENT_HEARTBEAT_MISSED    "agent.heartbeat.missed"
-#define EV_AGENT_KILLED              "agent.killed"
-#define EV_BATCH_CREATED             "agent.batch.created"
-#define EV_BATCH_PROGRESSED          "agent.batch.progressed"
-#define EV_BATCH_PAUSED              "agent.batch.paused"
-#define EV_BATCH_RESUMED             "agent.batch.resumed"
-#define EV_BATCH_STOPPING            "agent.batch.stopping"
-#define EV_BATCH_COMPLETED           "agent.batch.completed"
-#define EV_BATCH_STOPPED             "agent.batch.stopped"
-#define EV_BATCH_CANCELLED           "agent.batch.cancelled"
+#define EVENT(name, type, ...) static const char EV_##name[] = type;
+#include "core/event_table.inc"
+
+/* Only their number is used. */
+enum event_entry {
+#define EVENT(name, ...) EVENT_ENTRY_##name,
+#include "core/event_table.inc"
+    EVENT_TYPE_COUNT
+};
+
+enum severity { SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
+
+enum event_context {
+#define CONTEXT(name, ...) CONTEXT_##name,
+#include "core/event_table.inc"
+    CONTEXT_COUNT
+};
+
+/* What events are ordered by: the first that it has of its run, task, repository and subject, from
+   here on.  See event_partition_key() of core/event.h. */
+enum event_key { EVENT_KEY_RUN, EVENT_KEY_TASK, EVENT_KEY_REPOSITORY, EVENT_KEY_SUBJECT };
+
+enum event_volume {
+    VOLUME_LIFECYCLE,  /* What has changed. */
+    VOLUME_DIAGNOSTIC, /* What an agent does: many, and kept for a shorter time. */
+    VOLUME_UNLOGGED,   /* Has a name and a schema, is never in the log. */
+};
+
+struct event_type {
+    const char *type;
+    const char *meaning; /* One sentence. */
+    int version;         /* Of its data: eventversion. */
+    enum event_context context;
+    enum severity severity;
+    enum event_key key;
+    enum event_volume volume;
+};
+
+/* NULL: not one of drover's own.  Binary search, for each event of a stream. */
+const struct event_type *event_type_find(const char *type);
+/* All of them from 0 on, sorted; NULL behind the last. */
+const struct event_type *event_type_at(size_t index);
+/* The other way: the entry is one of these. */
+size_t event_type_index(const struct event_type *entry);
+
+const char *event_context_name(enum event_context context);    /* "task" */
+const char *event_context_meaning(enum event_context context); /* One line. */
 #endif

@@ -33,39 +33,42 @@ static struct conn *conn_of_seat(struct seat *seat)
 /* ---- Sources ---- */
 
 /* An IPv6 network of 64 bits is one source: one customer usually gets a whole one. */
-static void source_of_port(int fd, struct caps_key *key)
+static void source_of_port(struct conn *conn, struct caps_key *key)
 {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof address;
     char text[INET6_ADDRSTRLEN] = "";
-    if (getpeername(fd, (struct sockaddr *)&address, &len) != 0)
+    if (getpeername(conn->fd, (struct sockaddr *)&address, &len) != 0)
         return; /* The client has disconnected already. */
     if (address.ss_family == AF_INET6) {
         struct in6_addr v6 = ((struct sockaddr_in6 *)&address)->sin6_addr;
+        (void)inet_ntop(AF_INET6, &v6, conn->peer, sizeof conn->peer);
         memset(v6.s6_addr + V6_PREFIX_BYTES, 0, sizeof v6.s6_addr - V6_PREFIX_BYTES);
         (void)inet_ntop(AF_INET6, &v6, text, sizeof text);
     } else {
         (void)inet_ntop(AF_INET, &((struct sockaddr_in *)&address)->sin_addr, text, sizeof text);
+        text_copy(conn->peer, sizeof conn->peer, text);
     }
     (void)snprintf(key->name, sizeof key->name, "address:%s", text);
 }
 
-static void source_of_socket(int fd, struct caps_key *key)
+static void source_of_socket(struct conn *conn, struct caps_key *key)
 {
     struct ucred peer = {0};
     socklen_t len = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
-        (void)snprintf(key->name, sizeof key->name, "user:%u", peer.uid);
+    if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+        return;
+    (void)snprintf(key->name, sizeof key->name, "user:%u", peer.uid);
+    (void)snprintf(conn->peer, sizeof conn->peer, "socket:%u", peer.uid);
 }
 
 static void count_for_source(struct conn *conn)
 {
-    int fd = conn->fd;
     struct caps_key key = {.kind = CAPS_SOURCE};
     if (conn->listener == &conn->http->listeners[HTTP_SOCKET])
-        source_of_socket(fd, &key);
+        source_of_socket(conn, &key);
     else
-        source_of_port(fd, &key);
+        source_of_port(conn, &key);
     struct holder *source = caps_hold(conn->http->caps, &key);
     bool taken = seat_take(&conn->seat, source);
     assert(taken); /* Listeners bound the connections of sources, not the caps. */

@@ -52,6 +52,7 @@ void http_answer_problem(struct http_request *request, const struct problem *pro
     struct http_answer *answer = &request->answer;
     answer->status = full.status;
     answer->content_type = PROBLEM_CONTENT_TYPE;
+    text_copy(answer->code, sizeof answer->code, full.code);
     struct jw jw = jw_to(&answer->body);
     problem_write(&jw, &full);
     if (full.status == problem_status(RC_UNAUTHORIZED))

@@ -508,9 +508,12 @@ static bool body_stalls(const struct conn *conn, int64_t now_us)
 /* Between two requests, or with an answer that is not read. */
 static bool is_idle(const struct conn *conn, int64_t now_us)
 {
+    const struct http_options *options = &conn->http->options;
+    int64_t still_us = now_us - conn->moved_us;
     bool waits = conn->phase == CONN_HEAD && !conn->first_byte_us;
-    return (waits || evbuffer_get_length(conn->output) > 0) &&
-           now_us - conn->moved_us > conn->http->options.idle_ms * US_PER_MS;
+    bool unread = evbuffer_get_length(conn->output) > 0;
+    return (waits && still_us > options->idle_ms * US_PER_MS) ||
+           (unread && still_us > options->unread_ms * US_PER_MS);
 }
 
 void conn_sweep(struct http *http)

@@ -54,6 +54,7 @@ struct conn {
     struct holder *charged; /* For bytes of the answer being sent; NULL: none. */
     int64_t charged_bytes;
     int fd;
+    char peer[HTTP_PEER_BYTES];    /* See struct http_request. */
     struct event in, out;          /* Edge-triggered; out only while the socket buffer is full. */
     struct evbuffer *output;       /* Not written to the socket yet. */
     struct http_request *incoming; /* BODY; owned. */

@@ -39,10 +39,12 @@ struct http; /* The server; owned by its maker. */
 struct conn;
 
 enum { HTTP_REQUEST_ID_BYTES = 65, HTTP_ANSWER_HEADERS_MAX = 4, HTTP_HOLDER_BYTES = 128 };
+enum { HTTP_PEER_BYTES = 48, HTTP_CODE_BYTES = 64 };
 
 struct http_answer {
     int status;
-    const char *content_type; /* NULL: no content. */
+    char code[HTTP_CODE_BYTES]; /* Of a problem; or "". */
+    const char *content_type;   /* NULL: no content. */
     struct buf body;
     int file_fd; /* A file in place of the body; -1: none.  Owned. */
     int64_t file_bytes;
@@ -57,8 +59,9 @@ struct http_request {
     const char *path; /* Still percent-encoded, without the query. */
     struct str query; /* As sent. */
     char id[HTTP_REQUEST_ID_BYTES];
-    struct arena arena; /* path and query live here. */
-    int64_t started_us; /* On the monotonic clock. */
+    struct arena arena;         /* path and query live here. */
+    int64_t started_us;         /* On the monotonic clock. */
+    char peer[HTTP_PEER_BYTES]; /* The client: an IP address, or "socket:UID". */
     struct http_answer answer;
 
     /* http.c's own. */
@@ -105,8 +108,8 @@ struct http_options { /* Strings are not copied. */
     /* From the first byte of a request to its last; for a first one, from the connection on. */
     int64_t request_ms;
     int64_t stall_ms;     /* A spooled body without a new byte. */
-    int64_t idle_ms;      /* A connection without a request, or a client that reads nothing.  In
-                             steps of a second. */
+    int64_t idle_ms;      /* A connection without a request.  In steps of a second. */
+    int64_t unread_ms;    /* A client that reads nothing of an answer or a stream.  The same. */
     size_t request_bytes; /* Of the struct that starts with a struct http_request. */
     struct spool *spool;  /* For large bodies; NULL: all are kept in memory. */
     /* The head is complete: plans how the body is read.  *plan holds body_bytes_max and no spool
@@ -145,6 +148,9 @@ void http_stats(const struct http *http, struct http_stats *ret_stats); /* Any t
 const char *http_header(const struct http_request *request, const char *name);
 /* What the request counts for: an address, or a token.  In handle() only. */
 const struct caps_key *http_holder(const struct http_request *request);
+/* The client that it is counted for, or what it is made on behalf of is: to compare requests that
+   are not finished.  NULL: it is not counted. */
+const void *http_client(const struct http_request *request);
 /* Was it received on the unix socket?  On the loop while the client is there. */
 bool http_on_socket(const struct http_request *request);
 /* For the owner, on its thread. */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "http/body.h"
 #include "http/conn.h"
+#include "http/fields.h"
 #include "http/spool.h"
 #include <assert.h>
 #include <string.h>
@@ -76,6 +77,7 @@ void request_hand_over(struct conn *conn)
     conn->last = conn->reserved || request->closes;
     conn->as_asked = request->closes;
     request->started_us = clock_mono_us();
+    text_copy(request->peer, sizeof request->peer, conn->peer);
     http->held++;
     atomic_fetch_add(&http->requests, 1);
     http->options.handle(http->options.ctx, request);
@@ -94,15 +96,26 @@ void request_free(struct http_request *request)
     request_drop(request);
 }
 
-const char *http_header(const struct http_request *request, const char *name)
+bool http_field_next(const struct http_request *request, const char **at, const char **ret_name,
+                     const char **ret_value)
 {
     if ((request->conn == NULL && request->outer == NULL) || request->fields == NULL)
-        return NULL;
-    for (const char *at = request->fields; *at;) {
-        const char *value = at + strlen(at) + 1;
-        if (strcasecmp(at, name) == 0)
+        return false;
+    const char *name = *at == NULL ? request->fields : *at;
+    if (*name == '\0')
+        return false;
+    *ret_name = name;
+    *ret_value = name + strlen(name) + 1;
+    *at = *ret_value + strlen(*ret_value) + 1;
+    return true;
+}
+
+const char *http_header(const struct http_request *request, const char *wanted)
+{
+    const char *at = NULL, *name, *value;
+    while (http_field_next(request, &at, &name, &value)) {
+        if (strcasecmp(name, wanted) == 0)
             return value;
-        at = value + strlen(value) + 1;
     }
     return NULL;
 }
@@ -206,6 +219,13 @@ void http_close_watched(struct http *http, bool (*unwanted)(const struct http_re
     }
 }
 
+const void *http_client(const struct http_request *request)
+{
+    while (request->outer != NULL)
+        request = request->outer;
+    return request->holder;
+}
+
 void http_watch(struct http_request *request, void (*on_gone)(struct http_request *request))
 {
     request->on_gone = on_gone;
@@ -233,6 +253,7 @@ struct http_request *http_inner_new(struct http_request *outer, enum http_method
     inner->method = method;
     inner->started_us = clock_mono_us();
     text_copy(inner->id, sizeof inner->id, outer->id);
+    text_copy(inner->peer, sizeof inner->peer, outer->peer);
     buf_init(&inner->body, (size_t)http->options.body_bytes_max);
     http_answer_reset(inner);
     return inner;

@@ -53,6 +53,7 @@ struct route {
     bool wide;    /* About more than the jobs of a queue: not for a token that is bound to some. */
     bool metered; /* Its body counts against the bytes of events that a token may report. */
     bool slow;    /* A query that may take seconds: it must not delay the others. */
+    bool reads;   /* Slow, and only reads: given up when the server stops. */
     /* Open, with a body whose signature the handler checks: it may be large all the same. */
     bool signed_body;
     bool own_site; /* Refuses a foreign Host or Origin. */

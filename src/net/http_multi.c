@@ -15,7 +15,8 @@ enum {
     KEPT_CONNECTIONS = 16,
     /* A drover closes a connection that was silent for 75 s: a request that meets the closing would
        fail. */
-    KEPT_SECONDS = 50
+    KEPT_SECONDS = 50,
+    RETRY_AFTER_MAX_S = 24 * 3600,
 };
 
 struct http_ask {
@@ -108,10 +109,15 @@ size_t http_multi_count(const struct http_multi *multi)
 static struct http_seen seen_of(const struct http_ask *ask)
 {
     char *type = NULL;
+    curl_off_t wait_s = 0;
     curl->easy_getinfo(ask->easy, CURLINFO_CONTENT_TYPE, &type);
+    curl->easy_getinfo(ask->easy, CURLINFO_RETRY_AFTER, &wait_s);
+    wait_s = wait_s < 0 ? 0 : wait_s;                                 /* A time that is past, */
+    wait_s = wait_s < RETRY_AFTER_MAX_S ? wait_s : RETRY_AFTER_MAX_S; /* and any number at all. */
     return (struct http_seen){.status = http_status_of(ask->easy),
                               .content_type = type != NULL ? type : "",
-                              .head = &ask->head};
+                              .head = &ask->head,
+                              .retry_ms = (int64_t)wait_s * 1000};
 }
 
 static size_t take_bytes(char *bytes, size_t each, size_t count, void *ctx)

@@ -34,6 +34,7 @@ struct http_seen {
     int status;               /* 0: none came. */
     const char *content_type; /* "" when the server sent none. */
     const struct buf *head;   /* See http_head_field. */
+    int64_t retry_ms;         /* Its Retry-After; 0: none. */
 };
 
 struct http_ask_spec {

@@ -7,10 +7,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "net/dial.h"
 #include "net/listener.h"
 #include "net/pump.h"
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,6 @@
 
 enum {
     PAIRS_MAX = 64,
-    PORT_TEXT_BYTES = 8,
     HEAD_BYTES_MAX = 12 * 1024, /* With what admit() adds, less than a pump holds. */
     HEAD_MS = 10 * 1000,
     HEAD_TICK_MS = 1000,
@@ -53,36 +52,16 @@ static void pair_free(struct pair *pair)
     mem_free(pair);
 }
 
-static int dial_address(const struct sockaddr *address, socklen_t len)
-{
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, address, len) != 0 && errno != EINPROGRESS) {
-        fd_close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
 /* A socket that connects to the target, or -1. */
 static int dial(const struct relay_options *options)
 {
-    if (options->target_path != NULL) {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        text_copy(address.sun_path, sizeof address.sun_path, options->target_path);
-        return dial_address((const struct sockaddr *)&address, sizeof address);
-    }
-    char port[PORT_TEXT_BYTES];
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    (void)snprintf(port, sizeof port, "%d", options->port);
-    if (getaddrinfo(options->host, port, &hints, &found) != 0)
-        return -1;
-    int fd = dial_address(found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    return fd;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (options->target_path == NULL)
+        return options->dial(options->host, options->port);
+    text_copy(address.sun_path, sizeof address.sun_path, options->target_path);
+    return dial_address((const struct sockaddr *)&address, sizeof address);
 }
 
-/* false: the agent sees its connection closed. */
 static bool begin_dial(const struct relay *relay, struct pair *pair)
 {
     pair->pump.ends[1] = dial(&relay->options);

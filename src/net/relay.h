@@ -20,6 +20,7 @@ struct relay_options {
     const char *target_path; /* Where it leads: a socket; NULL: host and port. */
     const char *host;        /* A name or an address; resolved for every connection. */
     int port;
+    int (*dial)(const char *host, int port); /* With a host: dial_host (dial.h). */
     /* NULL: bytes pass as they are.  Else the head of the first HTTP request is read before the
        connection is passed on: true and in *to the head to send instead, or false and in *to the
        answer to give before it is closed.  On the relay's thread. */

@@ -114,6 +114,17 @@ bool url_is_loopback(const struct url *url)
     return text_starts(url->host, "127.") && url->host[strspn(url->host, "0123456789.")] == '\0';
 }
 
+struct url_parts url_split(const char *text, struct arena *arena)
+{
+    const char *host = strstr(text, "://");
+    size_t len = host != NULL ? (size_t)(host - text) + 3 + strcspn(host + 3, "/?#") : strlen(text);
+    const char *rest = arena_strndup(arena, text + len, strcspn(text + len, "#"));
+    return (struct url_parts){
+        .server = arena_strndup(arena, text, len),
+        .path = rest[0] == '/' ? rest : arena_printf(arena, "/%s", rest),
+    };
+}
+
 void url_add_escaped(struct buf *to, const char *text)
 {
     for (; *text != '\0'; text++) {

@@ -8,6 +8,7 @@
  */
 #ifndef NET_URL_H
 #define NET_URL_H
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/rc.h"
 #include <stdbool.h>
@@ -27,6 +28,13 @@ MUST_USE enum rc url_parse(const char *text, struct url *ret_url, struct err *er
 char *url_format(char to[URL_TEXT_BYTES], const struct url *url);
 /* This machine: 127.x.y.z, ::1, localhost. */
 bool url_is_loopback(const struct url *url);
+
+/* The server's part of an address, and the rest with its query, which may hold a secret.  In the
+   arena; a fragment is left out. */
+struct url_parts {
+    const char *server, *path;
+};
+struct url_parts url_split(const char *text, struct arena *arena);
 
 /* Percent-encodes all but letters, digits and - . _ ~ (so a slash becomes %2F). */
 void url_add_escaped(struct buf *to, const char *text);

@@ -4,7 +4,8 @@
  * It works on the data directory of a server or a worker, not through the server: what a worker has
  * left is on the worker's own disk, may be read by its operators only, and must be accessible also
  * when the server or the worker is down.  A server or a worker may run meanwhile: mirrors are
- * changed under their lock, and nothing of a run with a directory at work is listed.
+ * changed under their lock, and nothing of a run with a directory at work is listed.  If a server
+ * answers here, what its retention keeps past its time is shown as well.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -12,12 +13,13 @@
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/paths.h"
+#include "cli/retention.h"
 #include "cli/show.h"
 #include "cli/table.h"
 #include "work/tree/retention.h"
 #include <stdio.h>
 
-enum { PLACES_MAX = 2, DAYS_MAX = 36500, JSON_BYTES_MAX = 64 * 1024 * 1024 };
+enum { SERVER_MS = 5000, PLACES_MAX = 2, DAYS_MAX = 36500, JSON_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* A work directory, and what is in it. */
 struct place {
@@ -154,7 +156,19 @@ static void write_item(struct prune *prune, const struct place *place,
     jw_end(jw, '}');
 }
 
-static void print_json(struct prune *prune)
+/* What the server of this machine keeps past its time; without a server nothing is shown. */
+static void ask_server(struct prune *prune, struct cli_answer *answer)
+{
+    struct err err = {0};
+    const struct http_call call = {
+        .method = "GET", .path = "/v1/retention", .timeout_ms = SERVER_MS};
+    if (cli_call(prune->cli, &call, answer, &err) != RC_OK) {
+        cli_answer_release(answer);
+        *answer = (struct cli_answer){0};
+    }
+}
+
+static void print_json(struct prune *prune, const struct cli_answer *answer)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, JSON_BYTES_MAX);
@@ -167,6 +181,7 @@ static void print_json(struct prune *prune)
     jw_kint(&jw, "deleted", prune->deleted);
     jw_kint(&jw, "failed", prune->failed);
     jw_kint(&jw, "withheld", prune->withheld);
+    jw_kraw(&jw, "retention", answer->tree != NULL ? buf_str(&answer->body) : (struct str){0});
     jw_end(&jw, '}');
     (void)printf("%s\n", buf_text(&text));
 }
@@ -228,10 +243,14 @@ static int run_prune(struct cli *cli)
     each_item(&prune, count_item, NULL);
     if (yes)
         each_item(&prune, delete_item, NULL);
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    ask_server(&prune, &answer);
     if (cli->json)
-        print_json(&prune);
+        print_json(&prune, &answer);
     else
         print_text(&prune, yes);
+    if (!cli->json)
+        cli_print_kept(cli, answer.tree);
     return prune.failed > 0 ? CLI_FAILED : CLI_DONE;
 }
 
@@ -244,6 +263,9 @@ static const struct arg_option prune_options[] = {
      DAYS_MAX, NULL},
     {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
     {"yes", NULL, "delete what is listed; without it nothing is deleted", ARG_FLAG, 0, 0, NULL},
+    {"server", "URL", "the server whose retention is shown (default: as for other commands)",
+     ARG_TEXT, 0, 0, NULL},
+    {"token-file", "FILE", "read the token for it there", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 

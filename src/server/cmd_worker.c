@@ -18,6 +18,7 @@
 #include "cli/signals.h"
 #include "control/watch/workers.h"
 #include "core/step_table.h"
+#include "net/dial.h"
 #include "net/relay.h"
 #include "net/url.h"
 #include "server/server_config.h"
@@ -235,6 +236,7 @@ static void start_relay(struct remote *remote)
             .socket_path = arena_printf(&remote->cli->arena, "%s/drover.sock", real),
             .host = url.host,
             .port = url.port,
+            .dial = dial_host,
             .admit = run_gate_admit,
         };
         rc = relay_start(&options, &remote->relay, &err);

@@ -7,6 +7,7 @@
  */
 #include "server/server.h"
 #include "api/api.h"
+#include "api/audit_calls.h"
 #include "api/defaults_check.h"
 #include "api/dispatch.h"
 #include "api/event_wait.h"
@@ -19,9 +20,12 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "control/watch/log_events.h"
 #include "core/event_types.h"
 #include "http/spool.h"
+#include "server/audit_anchor.h"
 #include "server/autoscale.h"
+#include "server/own_files.h"
 #include "server/port_local.h"
 #include "store/artifacts.h"
 #include "work/job/step.h"
@@ -50,14 +54,13 @@ enum {
     IDLE_MS = 75000,
     UPLOAD_STALL_MS = 10000,
     DRAIN_MS = 5000,
-    DRAIN_TICK_MS = 20,
+    DRAIN_TICK_MS = 5,
     STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
     LOCK_WAIT_MS = 2000,
     SLOTS_UP_STEP = 2,   /* Slots that are added at once when steps wait. */
     TOKEN_TICK_MS = 400, /* A token revoked on another node stays valid for at most a second. */
     OTHER_FDS = 256,     /* Beside connections: store, pipes of children, artifacts. */
     RESERVED_CONNECTIONS = 64, /* For health, workers and admins. */
-    ORDER_EVENTS = 1024,
     URL_BYTES = LISTEN_HOST_BYTES + 32
 };
 
@@ -68,23 +71,26 @@ struct server {
     struct loop *loop;
     struct store *store;
     struct control *control;
+    struct log_events *log_events; /* NULL: lines of the log are not kept. */
     struct api api;
     struct port_local port;
+    struct audit_anchor *anchor; /* NULL: the audit log is not anchored. */
     struct autoscale *autoscale; /* NULL: the number of slots stays. */
     struct reconciler *reconciler;
     char url[URL_BYTES];
     const char *socket_path; /* For agents without a network; NULL: none. */
     const char *info_path;   /* server.json, once written. */
+    struct own_files own_files;
 
     /* Runs that are to stop, received from the bus. */
     struct subscription *orders;
     struct loop_call orders_call;
     atomic_bool orders_posted;
+    bool serving; /* The loop runs. */
 
     /* Another server has this node's name. */
     struct loop_call lost_call;
     struct err lost; /* Written before the call is posted. */
-    bool serving;    /* The loop runs. */
 
     /* Tokens that other nodes make and revoke. */
     struct event *token_tick;
@@ -95,8 +101,10 @@ struct server {
     struct event *signals[2];
     struct event *drain;
     int64_t drain_until_us;
+    int64_t tail_asked;       /* What was committed before the signal is published first, */
+    int64_t publish_until_us; /* and not waited for any longer then. */
     pthread_t stopper;
-    bool stopper_started;
+    bool streams_closed, stopper_started;
     atomic_bool workers_stopped;
 };
 
@@ -143,64 +151,6 @@ static enum rc lock_data(struct server *server, struct err *err)
                    "another drover server already uses %s: stop it first, or give this one a data "
                    "directory of its own (--data)",
                    dir);
-}
-
-/* The configuration, which may hold a password, and a database outside of the data directory. */
-static const char *const *hidden_files(struct server *server)
-{
-    enum { HIDDEN_MAX = 4 };
-    static const char sqlite[] = "sqlite:";
-    struct arena *arena = &server->arena;
-    const char **hidden = arena_array(arena, HIDDEN_MAX + 1, sizeof *hidden);
-    const char *db = server->options->db;
-    size_t count = 0;
-    if (server->options->config != NULL)
-        hidden[count++] = server->options->config;
-    if (db != NULL && text_starts(db, sqlite)) {
-        const char *path = db + strlen(sqlite);
-        hidden[count++] = path;
-        hidden[count++] = arena_printf(arena, "%s-wal", path);
-        hidden[count++] = arena_printf(arena, "%s-shm", path);
-    }
-    return hidden;
-}
-
-/* The path with its directory resolved: the file itself need not be there. */
-static bool resolve(const char *path, char to[PATH_MAX])
-{
-    char dir[PATH_MAX], real[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash == NULL ? 0 : (size_t)(slash - path);
-    if (len >= sizeof dir)
-        return false;
-    (void)snprintf(dir, sizeof dir, "%.*s", len > 0 ? (int)len : 1, slash == NULL ? "." : path);
-    const char *name = slash == NULL ? path : slash + 1;
-    return realpath(dir, real) != NULL && snprintf(to, PATH_MAX, "%s/%s", real, name) < PATH_MAX;
-}
-
-/* A sink must not write to drover's own files. */
-static enum rc check_sinks(struct server *server, struct err *err)
-{
-    const struct sink_configs *sinks = &server->options->sinks;
-    const char *const *own = hidden_files(server);
-    char data[PATH_MAX], path[PATH_MAX], file[PATH_MAX];
-    if (realpath(server->options->data_dir, data) == NULL)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot find %.300s: %s", server->options->data_dir,
-                       strerror(errno));
-    for (size_t i = 0; i < sinks->count; i++) {
-        const struct sink_config *sink = &sinks->items[i];
-        if (!sink->ops->target_is_path || !resolve(sink->ops->target(sink->settings), path))
-            continue; /* A directory that is not there is reported when the sink opens its file. */
-        bool taken = path_is_inside(path, data);
-        for (size_t j = 0; own[j] != NULL; j++)
-            taken = taken || (resolve(own[j], file) && strcmp(path, file) == 0);
-        if (taken)
-            return err_field(err, RC_INVALID, "INVALID_FIELD", "sinks",
-                             "the sink %s would write to drover's own files: choose a path outside "
-                             "of the data directory %.300s",
-                             sink->name, data);
-    }
-    return RC_OK;
 }
 
 static enum rc open_store(struct server *server, struct err *err)
@@ -274,10 +224,26 @@ static enum rc start_control(struct server *server, struct err *err)
         .channels = server->options->channels,
         .accounts = server->options->accounts,
         .sinks = server->options->sinks,
+        .conductor = server->options->conductor,
+        .sink_guard = {own_files_guard, &server->own_files},
+        .bus = server->options->bus,
+        .retention = server->options->retention,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
     };
     return control_start(&options, &server->control, err);
+}
+
+static enum rc start_log_events(struct server *server, struct err *err)
+{
+    const struct log_events_options options = {
+        .bus = control_bus(server->control),
+        .committer = control_committer(server->control),
+        .node = control_node(server->control),
+        .file = server->options->log_file,
+        .store = server->options->log_store,
+    };
+    return log_events_start(&options, &server->log_events, err);
 }
 
 static enum rc read_tokens(struct server *server, struct err *err)
@@ -295,7 +261,7 @@ static enum rc start_api(struct server *server, struct err *err)
 {
     struct api *api = &server->api;
     size_t routes = 0;
-    (void)routes_all(&routes);
+    const struct route *table = routes_all(&routes);
     api->loop = server->loop;
     api->control = server->control;
     api->store = server->store;
@@ -306,8 +272,13 @@ static enum rc start_api(struct server *server, struct err *err)
     api->data_dir = server->options->data_dir;
     api->defaults = server->options->defaults;
     api->channels = server->options->channels;
+    api->slack = server->options->slack;
     api->accounts = server->options->accounts;
     api->sinks = server->options->sinks;
+    api->audit_anchor = server->options->audit_anchor;
+    api->keeps_log = server->options->log_store.on;
+    api->sink_guard = (struct sink_guard){own_files_guard, &server->own_files};
+    api->retention = server->options->retention;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api, &(struct sse_limits){.streams = server->options->caps.streams_max,
                                                  .bytes = server->options->stream_bytes_max});
@@ -320,6 +291,7 @@ static enum rc start_api(struct server *server, struct err *err)
         rc = read_tokens(server, err);
     if (rc != RC_OK)
         return rc;
+    api->audit = audit_calls_new(api, table, routes);
     auth_watch(api->auth, dispatch_tokens_lost, api);
     api->site = server->options->site;
     rc = mcp_new(api, &(struct mcp_options){.fixtures = server->options->mcp_fixtures}, &api->mcp,
@@ -386,6 +358,7 @@ static enum rc start_http(struct server *server, struct err *err)
         .request_ms = server->options->request_ms,
         .stall_ms = UPLOAD_STALL_MS,
         .idle_ms = IDLE_MS,
+        .unread_ms = server->options->unread_ms,
         .request_bytes = sizeof(struct call),
         .spool = api->spool,
         .claim = dispatch_claim,
@@ -428,7 +401,7 @@ static enum rc start_worker(struct server *server, struct err *err)
         .keep_days = server->options->keep_days,
         .disk_reserve_bytes = server->options->disk_reserve_bytes,
         .ports = server->options->ports,
-        .hidden = hidden_files(server),
+        .hidden = server->own_files.hidden,
         .sandbox_none = server->options->sandbox_none,
     };
     enum rc rc = worker_start(&options, &server->api.worker, err);
@@ -483,7 +456,7 @@ static void pass_on(struct worker *worker, const struct envelope *envelope)
 {
     static const char *const stops[] = {STOP_EVENTS};
     for (size_t i = 0; i < COUNT_OF(stops); i++) {
-        if (text_same(stops[i], envelope->type)) {
+        if (text_same(stops[i], envelope->traits.type)) {
             worker_cancel_run(worker, &envelope->run_id);
             return;
         }
@@ -499,7 +472,7 @@ static void pass_orders_on(struct loop_call *call)
     struct envelope *envelope;
     while (server->orders != NULL && (envelope = subscription_take(server->orders)) != NULL) {
         pthread_mutex_lock(&api->worker_lock);
-        if (api->worker != NULL && text_same(envelope->type, EV_AGENT_KILLED))
+        if (api->worker != NULL && text_same(envelope->traits.type, EV_AGENT_KILLED))
             worker_steer_run(api->worker, NULL); /* The job of its process is gone. */
         else if (api->worker != NULL && !id_is_none(&envelope->run_id))
             pass_on(api->worker, envelope);
@@ -513,11 +486,9 @@ static void listen_for_orders(struct server *server)
 {
     server->orders_call.run = pass_orders_on;
     struct subscription_options options = {
-        .name = "orders",
-        .filter = {.types = {STOP_EVENTS, EV_RUN_PAUSED, EV_RUN_RESUMED, EV_MESSAGE_SENT,
-                             "agent.question.*", EV_AGENT_KILLED}},
-        .capacity = ORDER_EVENTS,
-        .overflow = BUS_DROP_OLDEST,
+        .who = BUS_ORDERS,
+        .filter = {.selector = {.types = {STOP_EVENTS, EV_RUN_PAUSED, EV_RUN_RESUMED,
+                                          EV_MESSAGE_SENT, "agent.question.*", EV_AGENT_KILLED}}},
         .wake = wake_orders,
         .ctx = server,
     };
@@ -564,11 +535,31 @@ static void *stop_workers(void *arg)
     return NULL;
 }
 
+/* Streams and waits get what was committed before the signal, then they end. */
+static void close_streams(struct server *server)
+{
+    bool published = control_tail_served(server->control, server->tail_asked) ||
+                     clock_mono_us() > server->publish_until_us;
+    if (!published || server->streams_closed)
+        return;
+    server->streams_closed = true;
+    sse_close(server->api.sse);
+    mcp_close(server->api.mcp);
+    event_waits_close(server->api.waits);
+}
+
 static void on_drain_tick(void *arg)
 {
     struct server *server = arg;
-    bool quiet = http_busy(server->api.http) == 0 && atomic_load(&server->workers_stopped);
-    if (quiet || clock_mono_us() > server->drain_until_us)
+    close_streams(server);
+    bool quiet = server->streams_closed && http_busy(server->api.http) == 0 &&
+                 atomic_load(&server->workers_stopped);
+    bool over = clock_mono_us() > server->drain_until_us;
+    if (over) {
+        server->publish_until_us = 0;
+        close_streams(server);
+    }
+    if (quiet || over)
         loop_stop(server->loop);
 }
 
@@ -576,6 +567,8 @@ static void on_stop_signal(void *arg)
 {
     struct server *server = arg;
     if (server->drain != NULL) { /* The second signal cuts the wait short. */
+        server->publish_until_us = 0;
+        close_streams(server);
         loop_stop(server->loop);
         return;
     }
@@ -583,9 +576,8 @@ static void on_stop_signal(void *arg)
     (void)alarm(STOP_SECONDS_MAX);
     server->api.stopping = 1;
     http_drain(server->api.http);
-    sse_close(server->api.sse);
-    mcp_close(server->api.mcp);
-    event_waits_close(server->api.waits);
+    server->tail_asked = control_tail_ask(server->control);
+    server->publish_until_us = clock_mono_us() + bus_rules_drain_us(&server->options->bus);
     committer_drain(control_committer(server->control), "");
     server->stopper_started = pthread_create(&server->stopper, NULL, stop_workers, server) == 0;
     server->drain_until_us = clock_mono_us() + DRAIN_MS * US_PER_MS;
@@ -623,6 +615,9 @@ static void server_stop(struct server *server)
         server->orders = NULL;
     }
     pool_free(api->pool);
+    if (api->audit != NULL)
+        audit_calls_flush(api->audit, true);
+    log_events_stop(server->log_events, bus_rules_drain_us(&server->options->bus));
     if (server->control != NULL) {
         committer_stop(control_committer(server->control));
         loop_drain(server->loop); /* Commands that answers post now are refused. */
@@ -631,6 +626,7 @@ static void server_stop(struct server *server)
     if (server->loop != NULL)
         loop_drain(server->loop);
     autoscale_free(server->autoscale);
+    audit_anchor_free(server->anchor);
     reconciler_free(server->reconciler);
     http_free(api->http);
     spool_free(api->spool);
@@ -639,6 +635,7 @@ static void server_stop(struct server *server)
     mcp_free(api->mcp);
     event_waits_free(api->waits);
     metrics_free(api->metrics);
+    audit_calls_free(api->audit);
     auth_free(api->auth);
     store_close(server->store);
     fd_close(server->lock_fd);
@@ -658,7 +655,7 @@ static enum rc server_start(struct server *server, struct err *err)
     if (rc == RC_OK)
         rc = lock_data(server, err);
     if (rc == RC_OK)
-        rc = check_sinks(server, err);
+        rc = own_files_check(&server->own_files, err);
     if (rc == RC_OK)
         rc = api_backup_clear(server->options->data_dir, err);
     if (rc == RC_OK)
@@ -667,6 +664,8 @@ static enum rc server_start(struct server *server, struct err *err)
         rc = open_store(server, err);
     if (rc == RC_OK)
         rc = start_control(server, err);
+    if (rc == RC_OK)
+        rc = start_log_events(server, err);
     if (rc == RC_OK)
         rc = defaults_check(server->store, server->options->defaults, err);
     if (rc == RC_OK)
@@ -684,6 +683,9 @@ static enum rc server_start(struct server *server, struct err *err)
         rc = write_info(server, err);
     if (rc != RC_OK)
         return rc;
+    rc = audit_anchor_start(&server->api, &server->arena, &server->anchor, err);
+    if (rc != RC_OK)
+        return rc;
     listen_for_orders(server);
     server->reconciler = reconciler_start(&server->api);
     return RC_OK;
@@ -692,6 +694,7 @@ static enum rc server_start(struct server *server, struct err *err)
 enum rc server_run(const struct server_options *options, struct err *err)
 {
     struct server server = {.options = options, .lock_fd = -1};
+    server.own_files = own_files_of(options, &server.arena);
     pthread_mutex_init(&server.api.worker_lock, NULL);
     log_start(options->log_level, options->log_format);
     (void)signal(SIGPIPE, SIG_IGN);

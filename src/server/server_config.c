@@ -6,17 +6,19 @@
 #include "base/fields.h"
 #include "base/yaml.h"
 #include "base/yaml_places.h"
+#include "cli/span.h"
+#include "control/admit/limit_fields.h"
 #include "control/queue/jobs.h"
 #include "core/config/repo_document.h"
 #include "core/run/budget_tree.h"
 #include "core/run/event_budget.h"
+#include "net/url.h"
 #include "store/artifacts.h"
 #include "store/store.h"
 #include "work/job/disk.h"
 #include "work/job/slots.h"
 #include "work/worker.h"
 #include <arpa/inet.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,16 +43,14 @@ enum {
     ALLOWED_HOSTS_MAX = 64,
     COOLDOWN_MS_MIN = 10,
     COOLDOWN_MS_MAX = 24 * 3600 * 1000,
-    TASK_TYPES_MAX = 64,
     EVENT_BURST_MIN = 1024,
     /* An artifact fits into the quarter of the admins, and into half of the rest: one token's. */
     SPOOL_BYTES_MIN = 4 * ARTIFACT_BYTES_MAX,
 };
-#define COUNT_MAX           INT64_C(1000000)
+#define ANCHOR_EVERY_US     US_PER_HOUR
 #define EVENT_RATE_MAX      (INT64_C(1) << 40)
 #define SPOOL_BYTES_DEFAULT (INT64_C(1) << 30)
 #define SPOOL_BYTES_MAX     (INT64_C(1) << 50)
-static const double cost_usd_max = 1e9;
 
 struct server_options server_options_default(void)
 {
@@ -61,6 +61,7 @@ struct server_options server_options_default(void)
         .workers = {.min = 4, .max = 4, .up_ms = 10000, .down_ms = 300000},
         .log_level = LOG_INFO,
         .log_format = LOG_FORMAT_AUTO,
+        .conductor = conductor_config_default(),
         .limits = {.max_run_events = 5 * RUN_EVENTS_DEFAULT,
                    .max_run_event_bytes = 8 * RUN_EVENT_BYTES_DEFAULT,
                    .subtask_depth = subtasks.depth,
@@ -85,7 +86,9 @@ struct server_options server_options_default(void)
                  .streams_max = 512},
         .stream_bytes_max = 32 * 1024 * 1024,
         .request_ms = 30000,
+        .unread_ms = 75000,
         .keep_days = WORKER_KEEP_DAYS_DEFAULT,
+        .retention = expiry_rules_default(),
         .disk_reserve_bytes = DISK_RESERVE_DEFAULT,
         .lease_ms = JOB_LEASE_MS_DEFAULT,
         .heartbeat_ms = 5000,
@@ -113,80 +116,81 @@ static void read_path(struct fields *fields, const char *key, struct arena *aren
         *ret = arena_strdup(arena, text);
 }
 
-static enum rc read_log(const struct js *log, struct server_options *options, struct err *err)
+/* Of a place where lines are kept; errors that end the server are errors there. */
+static void read_kept_level(struct fields *fields, enum log_level *ret_level)
+{
+    static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+    int level = (int)(*ret_level < LOG_FATAL ? *ret_level : LOG_ERROR);
+    fields_choice(fields, "level", FIELD_OPTIONAL, levels, &level);
+    *ret_level = (enum log_level)level;
+}
+
+static enum rc read_log_file(const struct js *object, struct arena *arena,
+                             struct server_options *options, struct err *err)
+{
+    struct log_file_config file = {.level = options->log_level,
+                                   .max_bytes = LOG_FILE_BYTES_DEFAULT,
+                                   .keep = LOG_FILE_KEEP_DEFAULT};
+    struct fields fields;
+    if (object == NULL)
+        return RC_OK;
+    fields_open(&fields, object, "log.file", err);
+    read_path(&fields, "path", arena, &file.path);
+    if (file.path == NULL || file.path[0] != '/')
+        fields_fail(&fields, "path", "path must be the absolute path of a file");
+    read_kept_level(&fields, &file.level);
+    fields_int(&fields, "maxBytes", FIELD_OPTIONAL,
+               &(struct field_range){LOG_FILE_BYTES_MIN, LOG_FILE_BYTES_MAX}, &file.max_bytes);
+    fields_int(&fields, "keep", FIELD_OPTIONAL, &(struct field_range){1, LOG_FILE_KEEP_MAX},
+               &file.keep);
+    options->log_file = file;
+    return fields_close(&fields);
+}
+
+static enum rc read_log_store(const struct js *object, struct server_options *options,
+                              struct err *err)
+{
+    struct log_store_config store = {.on = true,
+                                     .level = options->log_level,
+                                     .keep_days = LOG_STORE_DAYS_DEFAULT,
+                                     .rows_max = LOG_STORE_ROWS_DEFAULT};
+    struct fields fields;
+    if (object == NULL)
+        return RC_OK;
+    fields_open(&fields, object, "log.store", err);
+    read_kept_level(&fields, &store.level);
+    fields_int(&fields, "keepDays", FIELD_OPTIONAL, &(struct field_range){1, LOG_STORE_DAYS_MAX},
+               &store.keep_days);
+    fields_int(&fields, "maxRows", FIELD_OPTIONAL,
+               &(struct field_range){LOG_STORE_ROWS_MIN, LOG_STORE_ROWS_MAX}, &store.rows_max);
+    options->log_store = store;
+    return fields_close(&fields);
+}
+
+static enum rc read_log(const struct js *log, struct arena *arena, struct server_options *options,
+                        struct err *err)
 {
     static const char *const formats[] = {"auto", "json", "human", NULL};
     if (log == NULL)
         return RC_OK;
     struct fields fields;
+    const struct js *file = NULL, *store = NULL;
     const char *level = NULL;
     int format = (int)options->log_format;
     fields_open(&fields, log, "log", err);
     fields_string(&fields, "level", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 16},
                   &level);
     fields_choice(&fields, "format", FIELD_OPTIONAL, formats, &format);
+    fields_object(&fields, "file", FIELD_OPTIONAL, &file);
+    fields_object(&fields, "store", FIELD_OPTIONAL, &store);
     if (level != NULL && !log_level_parse(level, &options->log_level))
         fields_fail(&fields, "level", "level must be debug, info, warn, error or fatal, not %s",
                     level);
     options->log_format = (enum log_format)format;
-    return fields_close(&fields);
-}
-
-/* {upgrade: 2, ...} */
-static void read_task_types(struct fields *fields, struct arena *arena,
-                            struct committer_limits *limits)
-{
-    const struct js *types = NULL, *value;
-    const char *name;
-    fields_object(fields, "taskTypes", FIELD_OPTIONAL, &types);
-    if (js_count(types) > TASK_TYPES_MAX)
-        fields_fail(fields, "taskTypes", "taskTypes must have at most %d members", TASK_TYPES_MAX);
-    if (types == NULL || fields->rc != RC_OK)
-        return;
-    struct task_type_limit *rows = arena_array(arena, js_count(types), sizeof *rows);
-    limits->task_type_count = 0;
-    for (size_t at = 0; js_next(types, &at, &name, &value);) {
-        int64_t max = js_int(value, -1);
-        if (max < 0 || max > COUNT_MAX)
-            fields_fail(fields, "taskTypes", "taskTypes.%.64s must be a number from 0 to %lld",
-                        name, (long long)COUNT_MAX);
-        rows[limits->task_type_count++] = (struct task_type_limit){arena_strdup(arena, name), max};
-    }
-    limits->task_types = rows;
-}
-
-/* What happens to what runs when costPerDayUsd is spent. */
-static const char *const day_actions[] = {"finish", "stop", NULL};
-
-static void read_run_limits(struct fields *fields, struct arena *arena,
-                            struct committer_limits *limits)
-{
-    const struct field_range count = {0, COUNT_MAX};
-    double usd = (double)limits->cost_per_day_microusd / 1e6;
-    fields_int(fields, "maxActiveRuns", FIELD_OPTIONAL, &count, &limits->max_active_runs);
-    fields_int(fields, "maxActiveRunsPerUser", FIELD_OPTIONAL, &count,
-               &limits->max_active_runs_user);
-    fields_int(fields, "maxActiveRunsPerWorkspace", FIELD_OPTIONAL, &count,
-               &limits->max_active_runs_workspace);
-    fields_int(fields, "sandboxes", FIELD_OPTIONAL, &count, &limits->sandboxes);
-    fields_int(fields, "tasksPerHourPerUser", FIELD_OPTIONAL, &count, &limits->tasks_per_hour_user);
-    fields_real(fields, "costPerDayUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
-                &usd);
-    limits->cost_per_day_microusd = llround(usd * 1e6);
-    int stops = limits->cost_per_day_stops;
-    fields_choice(fields, "costPerDayAction", FIELD_OPTIONAL, day_actions, &stops);
-    limits->cost_per_day_stops = stops != 0;
-    usd = (double)limits->cost_per_run_microusd / 1e6;
-    fields_real(fields, "costPerRunUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
-                &usd);
-    limits->cost_per_run_microusd = llround(usd * 1e6);
-    fields_int(fields, "subtaskDepth", FIELD_OPTIONAL, &(struct field_range){0, SUBTASK_DEPTH_MAX},
-               &limits->subtask_depth);
-    fields_int(fields, "subtasksPerTask", FIELD_OPTIONAL,
-               &(struct field_range){1, SUBTASKS_PER_TASK_MAX}, &limits->subtasks_per_task);
-    fields_int(fields, "subtasksPerTree", FIELD_OPTIONAL,
-               &(struct field_range){2, SUBTASK_RUNS_MAX}, &limits->subtasks_per_tree);
-    read_task_types(fields, arena, limits);
+    enum rc rc = fields_close(&fields);
+    if (rc == RC_OK)
+        rc = read_log_file(file, arena, options, err);
+    return rc == RC_OK ? read_log_store(store, options, err) : rc;
 }
 
 /* Limits of what workers and agents store. */
@@ -261,9 +265,9 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
     struct fields fields;
     const struct js *rates = NULL;
     struct held_limits held = {0};
-    int64_t seconds = options->request_ms / 1000;
+    int64_t seconds = options->request_ms / 1000, unread = options->unread_ms / 1000;
     fields_open(&fields, limits, "limits", err);
-    read_run_limits(&fields, arena, &options->limits);
+    limit_fields_read(&fields, arena, &options->limits);
     read_quotas(&fields, options);
     fields_int(&fields, "bodyBytes", FIELD_OPTIONAL,
                &(struct field_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
@@ -271,10 +275,13 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
     read_held(&fields, options, &held);
     fields_int(&fields, "requestSeconds", FIELD_OPTIONAL,
                &(struct field_range){1, REQUEST_SECONDS_MAX}, &seconds);
+    fields_int(&fields, "unreadSeconds", FIELD_OPTIONAL,
+               &(struct field_range){1, REQUEST_SECONDS_MAX}, &unread);
     fields_int(&fields, "keepDays", FIELD_OPTIONAL, &(struct field_range){0, WORKER_KEEP_DAYS_MAX},
                &options->keep_days);
     fields_array(&fields, "rates", FIELD_OPTIONAL, RATE_RULES_MAX, &rates);
     options->request_ms = seconds * 1000;
+    options->unread_ms = unread * 1000;
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         rc = read_caps(held.per_run, "limits.perRun", options->caps.max[CAPS_RUN], err);
@@ -401,13 +408,94 @@ static enum rc read_mcp(const struct js *object, struct arena *arena,
     return rc;
 }
 
+static enum rc read_anchor(const struct js *object, struct arena *arena,
+                           struct audit_anchor_config *anchor, struct err *err)
+{
+    struct audit_anchor_config read = {.every_us = ANCHOR_EVERY_US};
+    const char *every = NULL;
+    struct fields fields;
+    fields_open(&fields, object, "audit.anchor", err);
+    read_path(&fields, "key", arena, &read.key);
+    read_path(&fields, "file", arena, &read.file);
+    read_path(&fields, "webhook", arena, &read.webhook);
+    fields_string(&fields, "every", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 16},
+                  &every);
+    if (every != NULL && (!span_parse(every, &read.every_us) || read.every_us < US_PER_SECOND))
+        fields_fail(&fields, "every", "every is a time of at least 1s, like 90s, 15m, 1h or 1d");
+    if (read.key == NULL)
+        fields_fail(&fields, "key", "key is the file of a private key: drover audit key makes one");
+    if (read.file == NULL && read.webhook == NULL)
+        fields_fail(&fields, "file", "file or webhook says where the notes go");
+    enum rc rc = fields_close(&fields);
+    struct url url;
+    struct err why = {0};
+    if (rc == RC_OK && read.webhook != NULL && url_parse(read.webhook, &url, &why) != RC_OK)
+        rc = err_field(err, RC_INVALID, "INVALID_FIELD", "audit.anchor.webhook", "webhook: %s",
+                       why.text);
+    if (rc == RC_OK)
+        *anchor = read;
+    return rc;
+}
+
+static enum rc read_audit(const struct js *object, struct arena *arena,
+                          struct server_options *options, struct err *err)
+{
+    const struct js *anchor = NULL;
+    struct fields fields;
+    if (object == NULL)
+        return RC_OK;
+    fields_open(&fields, object, "audit", err);
+    fields_object(&fields, "anchor", FIELD_OPTIONAL, &anchor);
+    enum rc rc = fields_close(&fields);
+    return rc == RC_OK && anchor != NULL ? read_anchor(anchor, arena, &options->audit_anchor, err)
+                                         : rc;
+}
+
+/* `days` stands for all kinds that are not named; those whose time is another one say so. */
+static enum rc read_retention(const struct js *object, struct server_options *options,
+                              struct err *err)
+{
+    struct expiry_rules *rules = &options->retention;
+    const struct {
+        const char *key;
+        int64_t *us;
+        bool by_days;
+    } kinds[] = {
+        {"tasksDays", &rules->tasks_us, true},
+        {"jobsDays", &rules->jobs_us, true},
+        {"eventsDays", &rules->events_us, true},
+        {"deadLettersDays", &rules->dead_letters_us, true},
+        {"diagnosticsDays", &rules->diagnostics_us, false},
+        {"unpublishedDays", &rules->unpublished_us, false},
+        {"deliveriesDays", &rules->deliveries_us, false},
+        {"unreadDays", &rules->unread_us, false},
+    };
+    const struct field_range range = {0, EXPIRY_DAYS_MAX};
+    int64_t days = -1;
+    struct fields fields;
+    if (object == NULL)
+        return RC_OK;
+    fields_open(&fields, object, "retention", err);
+    fields_int(&fields, "days", FIELD_OPTIONAL, &range, &days);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        int64_t own = kinds[i].by_days && days >= 0 ? days : *kinds[i].us / US_PER_DAY;
+        fields_int(&fields, kinds[i].key, FIELD_OPTIONAL, &range, &own);
+        *kinds[i].us = own * US_PER_DAY;
+    }
+    return fields_close(&fields);
+}
+
 static enum rc decode(const struct js *document, struct arena *arena,
                       struct server_options *options, struct err *err)
 {
     struct fields fields;
     const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL, *disk = NULL;
     const struct js *defaults = NULL;
-    const struct js *channels = NULL, *sinks = NULL, *accounts = NULL, *mcp = NULL;
+    const struct js *channels = NULL, *sinks = NULL, *accounts = NULL, *mcp = NULL, *audit = NULL;
+    const struct js *conductor = NULL;
+    const struct js *bus = NULL;
+    const struct js *slack = NULL;
+    const struct js *retention = NULL;
     fields_open(&fields, document, "", err);
     read_path(&fields, "listen", arena, &options->listen);
     fields_bool(&fields, "allowRemote", FIELD_OPTIONAL, &options->allow_remote);
@@ -427,11 +515,16 @@ static enum rc decode(const struct js *document, struct arena *arena,
     fields_array(&fields, "sinks", FIELD_OPTIONAL, SINKS_MAX, &sinks);
     fields_array(&fields, "accounts", FIELD_OPTIONAL, ACCOUNTS_MAX, &accounts);
     fields_object(&fields, "mcp", FIELD_OPTIONAL, &mcp);
+    fields_object(&fields, "conductor", FIELD_OPTIONAL, &conductor);
+    fields_object(&fields, "audit", FIELD_OPTIONAL, &audit);
+    fields_object(&fields, "bus", FIELD_OPTIONAL, &bus);
+    fields_object(&fields, "slack", FIELD_OPTIONAL, &slack);
+    fields_object(&fields, "retention", FIELD_OPTIONAL, &retention);
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK && js_type(workers) == JS_OBJECT)
         rc = read_workers(workers, &options->workers, err);
     if (rc == RC_OK)
-        rc = read_log(log, options, err);
+        rc = read_log(log, arena, options, err);
     if (rc == RC_OK)
         rc = read_limits(limits, arena, options, err);
     if (rc == RC_OK)
@@ -442,12 +535,22 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = read_defaults(defaults, arena, options, err);
     if (rc == RC_OK)
         rc = read_mcp(mcp, arena, options, err);
+    if (rc == RC_OK)
+        rc = read_audit(audit, arena, options, err);
+    if (rc == RC_OK && bus != NULL)
+        rc = bus_rules_decode(bus, "bus", arena, &options->bus, err);
+    if (rc == RC_OK)
+        rc = read_retention(retention, options, err);
     if (rc == RC_OK && channels != NULL)
         rc = notify_channels_decode(channels, "notifications", arena, &options->channels, err);
+    if (rc == RC_OK && slack != NULL)
+        rc = slack_config_decode(slack, "slack", arena, &options->slack, err);
     if (rc == RC_OK && sinks != NULL)
         rc = sink_configs_decode(sinks, "sinks", arena, &options->sinks, err);
     if (rc == RC_OK && accounts != NULL)
         rc = account_configs_decode(accounts, "accounts", arena, &options->accounts, err);
+    if (rc == RC_OK && conductor != NULL)
+        rc = conductor_config_decode(conductor, arena, &options->conductor, err);
     return rc;
 }
 

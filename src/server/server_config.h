@@ -10,14 +10,17 @@
  *     workers: {min: 2, max: 8, upCooldownMs: 10000, downCooldownMs: 300000}    # or as many slots
  *                                   # for agents as it takes, between two bounds
  *     sandbox: bubblewrap           # none: agents and checks run unconfined
- *     log:    {level: info, format: auto}                        # auto | json | human
+ *     log:    {level: info, format: auto,                        # auto | json | human
+ *              file: {path: PATH, level: info, maxBytes: 16777216, keep: 5},    # log_file.h
+ *              store: {level: info, keepDays: 7, maxRows: 100000}}              # log_store.h
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
  *              sandboxes: 0, taskTypes: {upgrade: 2}, tasksPerHourPerUser: 0, costPerDayUsd: 0,
  *              costPerDayAction: finish, costPerRunUsd: 0, subtaskDepth: 4, subtasksPerTask: 32,
  *              subtasksPerTree: 256, maxRunEvents: 100000, maxRunEventBytes: 268435456,
  *              eventBytesPerSecond: 1048576, eventBytesBurst: 8388608, spoolBytes: 1073741824,
- *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
- *              socketConnections: 512, streams: 512, streamBytes: 33554432, webhooksPerSecond: 100,
+ *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, unreadSeconds: 75,
+ *              keepDays: 30, socketConnections: 512, streams: 512, streamBytes: 33554432,
+ *              webhooksPerSecond: 100,
  *              perRun: {connections: 32, streams: 16, requests: 8, bytes: 4194304},
  *              perToken: {connections: 512, streams: 64, requests: 512, bytes: 67108864},
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
@@ -26,8 +29,15 @@
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
  *     notifications: [...]          # core/config/notify.h
+ *     slack: {...}                  # core/config/slack_config.h
  *     sinks: [...]                  # sink/sink.h
+ *     conductor: {enabled: true, agents: [...]}   # core/conductor/conductor_config.h
  *     accounts: [...]               # core/config/account_config.h
+ *     bus:    {...}                 # control/watch/bus_rules.h
+ *     retention: {days: 90, diagnosticsDays: 14, tasksDays: 90, unpublishedDays: 0, jobsDays: 90,
+ *                 eventsDays: 90, deadLettersDays: 90, deliveriesDays: 30, unreadDays: 30}
+ *                                   # core/run/expiry.h; 0: never
+ *     audit:  {anchor: {key: FILE, file: PATH, webhook: URL, every: 1h}}   # audit_anchor.h
  *     mcp:    {allowedHosts: [drover.example.com]}   # names of this server, core/http/site.h
  *
  * Unknown fields are refused by name.
@@ -39,6 +49,12 @@
 #include "base/log.h"
 #include "base/rc.h"
 #include "control/commit/committer.h"
+#include "control/watch/bus_rules.h"
+#include "control/watch/log_events.h"
+#include "core/audit/audit_note.h"
+#include "core/conductor/conductor_config.h"
+#include "core/config/slack_config.h"
+#include "core/expiry_rules.h"
 #include "core/http/site.h"
 #include "http/caps.h"
 #include "sink/sink.h"
@@ -65,6 +81,8 @@ struct server_options {
     } workers;
     enum log_level log_level;
     enum log_format log_format;
+    struct log_file_config log_file;
+    struct log_store_config log_store;
     struct committer_limits limits;
     struct bucket_rule event_bytes; /* Of each token; per_second 0: no limit. */
     struct bucket_rule webhooks;    /* Of each address; per_second 0: no limit. */
@@ -75,6 +93,7 @@ struct server_options {
     struct caps_limits caps; /* perRun, perToken and streams. */
     int64_t stream_bytes_max;
     int64_t request_ms;
+    int64_t unread_ms; /* limits.unreadSeconds */
     const struct rate_rule *rates;
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
@@ -83,8 +102,13 @@ struct server_options {
     int64_t keep_days;          /* Of published snapshots here; work/tree/retention.h. */
     struct str defaults;        /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
+    struct slack_config slack;
     struct sink_configs sinks;
     struct account_configs accounts;
+    struct conductor_config conductor;
+    struct audit_anchor_config audit_anchor;
+    struct bus_rules bus;
+    struct expiry_rules retention;
     struct site_names site; /* mcp.allowedHosts */
     bool mcp_fixtures;      /* --mcp-fixtures */
 };

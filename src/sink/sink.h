@@ -22,10 +22,11 @@
 #include <stdint.h>
 
 enum {
-    SINKS_MAX = 16,
+    SINKS_MAX = 16,      /* In the server's configuration, */
+    SINKS_MADE_MAX = 16, /* and those that the API has made. */
     SINK_NAME_MAX = 64,
     SINK_PATTERNS_MAX = 16,
-    SINK_BATCH_RECORDS = 256,
+    SINK_BATCH_RECORDS = 1024, /* One commit and one round trip or flush for all of them. */
     SINK_BATCH_BYTES = 4 * 1024 * 1024, /* Of JSON; a larger event is refused for good. */
 };
 
@@ -35,7 +36,7 @@ struct sink_record {
 };
 
 enum sink_verdict {
-    SINK_DELIVERED, /* All of them. */
+    SINK_DELIVERED, /* The first `delivered` of them, at least one; the rest comes again at once. */
     SINK_RETRY,     /* The first `delivered` of them; the next one may succeed later. */
     SINK_REFUSED,   /* The first `delivered` of them; the next one never will. */
 };
@@ -62,21 +63,31 @@ struct sink_ops {
     struct sink_outcome (*deliver)(void *sink, const struct sink_record *records, size_t count);
     void (*close)(void *sink);
 };
-extern const struct sink_ops sink_file;
+extern const struct sink_ops sink_file, sink_webhook, sink_kafka, sink_nats, sink_rabbitmq;
+
+/* Where a sink that is new starts in the log. */
+struct sink_from {
+    enum { SINK_FROM_START, SINK_FROM_END, SINK_FROM_SEQ, SINK_FROM_TIME } kind;
+    int64_t value; /* The first event's place, or the earliest time in microseconds. */
+};
 
 /*
  *     sinks:
  *       - name: audit-file
  *         type: file
  *         types: ["agent.run.*", "agent.pr.>"]   # patterns of event types; all, when left out
- *         from: start                            # of the log; end: only what comes from now on
+ *         from: start                            # of the log; end: only what comes from now on;
+ *                                                # a sequence, or a time (RFC 3339)
  *         path: /var/log/drover/events.ndjson    # and what else the kind has (sink_file.c)
+ *
+ * Members of a kind hold no secrets: they name variables or files of the server (secret.h).  So a
+ * configuration can be stored and shown.
  */
 struct sink_config {
     const char *name;
     const struct sink_ops *ops;
     const char *types[SINK_PATTERNS_MAX + 1]; /* NULL-terminated; none: all. */
-    bool from_end;
+    struct sink_from from;
     const void *settings; /* Of the kind. */
 };
 struct sink_configs { /* In order of name. */
@@ -87,5 +98,14 @@ struct sink_configs { /* In order of name. */
 /* Texts are copied into the arena.  path names the array in messages: "sinks". */
 MUST_USE enum rc sink_configs_decode(const struct js *array, const char *path, struct arena *arena,
                                      struct sink_configs *ret_configs, struct err *err);
+/* One of them.  name: of the sink, where the document need not hold it; or NULL. */
+MUST_USE enum rc sink_config_decode(const struct js *document, const char *path, const char *name,
+                                    struct arena *arena, struct sink_config *ret_config,
+                                    struct err *err);
+bool sink_name_valid(const char *name);
+/* RC_INVALID: both write to the same place, and would mix their events. */
+MUST_USE enum rc sink_config_apart(const struct sink_config *config,
+                                   const struct sink_config *other, const char *path,
+                                   struct err *err);
 bool sink_wants(const struct sink_config *config, const char *event_type);
 #endif

@@ -9,7 +9,9 @@
  *    a failed write has left of a batch is cut off before anything else is written.
  * 2. A batch counts as delivered after its fsync.  When an fsync fails, its pages may be lost
  *    though a later fsync succeeds: the batch is cut off and written again.
- * 3. One process writes to the file at a time (flock), as long as all of them are drover.
+ * 3. Only a file that is empty, or begins with an event, is written to: no other file is changed or
+ *    renamed, wherever a link in the path leads.
+ * 4. One process writes to the file at a time (flock), as long as all of them are drover.
  *
  * The path is looked at before each batch: a file that was renamed or removed by others (logrotate)
  * is opened anew.  With rotateBytes a file that would grow beyond that is renamed to PATH.1, the
@@ -19,10 +21,10 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/rotation.h"
 #include "sink/sink.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -75,11 +77,7 @@ static const char *file_target(const void *settings)
 /* Is it one of the names that rotation gives to older files? */
 static bool is_rotated_name(const struct settings *settings, const char *path)
 {
-    size_t len = strlen(settings->path);
-    int64_t number;
-    return settings->rotate_bytes > 0 && strncmp(path, settings->path, len) == 0 &&
-           path[len] == '.' && text_to_i64(path + len + 1, &number) && number >= 1 &&
-           number <= settings->keep;
+    return settings->rotate_bytes > 0 && rotation_has(settings->path, settings->keep, path);
 }
 
 static bool file_same(const void *settings, const void *other)
@@ -133,15 +131,32 @@ static enum rc only_zeros(int fd, off_t from, bool *ret_zeros, const char *path,
     return len == 0 ? RC_OK : failed("read", path, err);
 }
 
+static const char event_begin[] = "{\"specversion\":\"1.0\",\"id\":\"";
+enum { EVENT_BEGIN_BYTES = sizeof event_begin - 1 };
+
+static enum rc check_first_line(int fd, const char *path, struct err *err)
+{
+    char found[EVENT_BEGIN_BYTES];
+    ssize_t len = pread(fd, found, sizeof found, 0);
+    if (len < 0)
+        return failed("read", path, err);
+    if (len == EVENT_BEGIN_BYTES && memcmp(found, event_begin, sizeof found) == 0)
+        return RC_OK;
+    return err_set(err, RC_CONFLICT, "IO_ERROR",
+                   "the first line of %.300s is not an event: give the sink a file of its own",
+                   path);
+}
+
 /* Cuts off a line that was not finished: an event that is delivered again, or zeros that a crash
    of the machine has left.  Anything else is not drover's to cut. */
 static enum rc mend(int fd, off_t size, const char *path, struct err *err)
 {
-    static const char event_begin[] = "{\"specversion\":\"1.0\",\"id\":\"";
-    char found[sizeof event_begin - 1];
+    char found[EVENT_BEGIN_BYTES];
     bool zeros = false;
     off_t end = 0;
     enum rc rc = find_end(fd, size, &end, path, err);
+    if (rc == RC_OK && end > 0)
+        rc = check_first_line(fd, path, err);
     if (rc != RC_OK || end == size)
         return rc;
     ssize_t len = pread(fd, found, sizeof found, end);
@@ -218,33 +233,12 @@ static void file_close(void *sink)
 
 /* ---- rotation ---- */
 
-/* "PATH.number"; 0: the path itself. */
-static void number_path(const struct settings *settings, int64_t number, char to[PATH_MAX])
-{
-    if (number == 0)
-        (void)snprintf(to, PATH_MAX, "%s", settings->path);
-    else
-        (void)snprintf(to, PATH_MAX, "%s.%lld", settings->path, (long long)number);
-}
-
-/* Moves the files up to the first free number, so that a rotation that fails in the middle and is
-   tried again deletes nothing.  When all numbers are taken the oldest file is replaced. */
 static enum rc rotate(struct file *file, struct err *err)
 {
     const struct settings *settings = file->settings;
-    char from[PATH_MAX], to[PATH_MAX];
-    int64_t number = 1;
-    for (; number < settings->keep; number++) {
-        number_path(settings, number, to);
-        if (access(to, F_OK) != 0 && errno == ENOENT)
-            break;
-    }
-    for (; number >= 1; number--) {
-        number_path(settings, number - 1, from);
-        number_path(settings, number, to);
-        if (rename(from, to) != 0 && errno != ENOENT)
-            return failed("rename", from, err);
-    }
+    enum rc rc = rotation_move(settings->path, settings->keep, err);
+    if (rc != RC_OK)
+        return rc;
     fd_close(fd_take(&file->fd));
     return open_file(settings->path, &file->fd, err);
 }

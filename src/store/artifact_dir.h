@@ -4,6 +4,7 @@
 #ifndef STORE_ARTIFACT_DIR_H
 #define STORE_ARTIFACT_DIR_H
 #include "base/rc.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 struct store;
@@ -12,6 +13,9 @@ struct store;
 enum { ARTIFACT_SHELVES = 256 };
 struct artifact_shelves {
     atomic_bool lasts[ARTIFACT_SHELVES];
+    /* While a content gets its name, is put anew, or is dropped for its age: one that was just put
+       is not dropped. */
+    pthread_mutex_t lock;
 };
 struct artifact_shelves *store_artifact_shelves(struct store *store);
 

@@ -8,8 +8,10 @@
  * transaction that puts the same one at the same time waits for the first and finds it there.
  */
 #include "store/artifact_rows.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
+#include "store/artifacts.h"
 #include "store/engine.h"
 #include "store/query.h"
 #include <errno.h>
@@ -17,13 +19,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 256 * 1024 };
+enum { CHUNK_BYTES = 256 * 1024, NAMES_AT_ONCE = 1000 };
 
+/* One that is there counts as put now (artifact_sweep). */
+static const struct sql sql_put_anew = {
+    "content_put_anew",
+    "UPDATE artifact_contents SET put_us = $2 WHERE sha256 = $1",
+    "ti",
+};
 static const struct sql sql_put = {
     "content_put",
-    "INSERT INTO artifact_contents (sha256, bytes) VALUES ($1, $2)"
+    "INSERT INTO artifact_contents (sha256, bytes, put_us) VALUES ($1, $2, $3)"
     " ON CONFLICT (sha256) DO NOTHING",
-    "ti",
+    "tii",
 };
 static const struct sql sql_put_chunk = {
     "content_put_chunk",
@@ -41,6 +49,17 @@ static const struct sql sql_chunk = {
     "ti",
 };
 
+/* Locks it against being put anew. */
+static const struct sql sql_put_us = {
+    "content_put_us",
+    "SELECT bytes, put_us FROM artifact_contents WHERE sha256 = $1 {for_update}",
+    "t",
+};
+static const struct sql sql_names = {
+    "content_names",
+    "SELECT sha256 FROM artifact_contents WHERE sha256 > $1 ORDER BY sha256 LIMIT $2",
+    "ti",
+};
 static const struct sql sql_drop_chunks = {
     "content_drop_chunks",
     "DELETE FROM artifact_chunks WHERE sha256 = $1",
@@ -67,12 +86,16 @@ static enum rc put_chunks(struct db *db, const char *sha256, struct str bytes, s
 static enum rc put(struct db *db, const char *sha256, struct str bytes, struct err *err)
 {
     CLEANUP(tx_abort) struct tx tx = {0};
+    const struct clock clock = clock_real();
+    const struct param now = P_INT(clock_now_us(&clock));
     enum rc rc = tx_begin(db, &tx, err);
-    int64_t is_new = 0;
+    int64_t there = 0, is_new = 0;
     if (rc == RC_OK)
-        rc = db_exec(db, &sql_put, P_LIST(P_TEXT(sha256), P_INT(bytes.len)), &is_new, err);
+        rc = db_exec(db, &sql_put_anew, P_LIST(P_TEXT(sha256), now), &there, err);
+    if (rc == RC_OK && there == 0)
+        rc = db_exec(db, &sql_put, P_LIST(P_TEXT(sha256), P_INT(bytes.len), now), &is_new, err);
     if (rc != RC_OK || is_new == 0)
-        return rc;
+        return rc == RC_OK ? tx_commit(&tx, err) : rc;
     rc = fault_point("artifact.write", err);
     if (rc == RC_OK)
         rc = put_chunks(db, sha256, bytes, err);
@@ -189,6 +212,42 @@ enum rc artifact_rows_open(struct store *store, const char *sha256, int *ret_fd,
     *ret_fd = fd_take(&fd);
     *ret_bytes = bytes;
     return RC_OK;
+}
+
+enum rc artifact_rows_sweep(struct db *db, const char *sha256, int64_t before_us,
+                            struct artifact_swept *swept, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_put_us, P_LIST(P_TEXT(sha256)), &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    int64_t bytes = row_int(&rows, 0), put_us = row_int(&rows, 1);
+    rows_end(&rows);
+    swept->is_young = put_us >= before_us;
+    if (swept->is_young)
+        return RC_OK;
+    swept->bytes = bytes;
+    return artifact_rows_drop(db, sha256, err);
+}
+
+static enum rc name_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    struct artifact_name *name = to;
+    text_copy(name->sha256, sizeof name->sha256, read_word(reader));
+    return RC_OK;
+}
+static const struct shape name_shape = SHAPE_OF_RESULT("content", struct artifact_name,
+                                                       name_decode);
+
+enum rc artifact_rows_names(struct db *db, const char *after, struct arena *arena,
+                            struct artifact_name **ret_names, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_names,
+                     P_LIST(P_TEXT(after != NULL ? after : ""), P_LIMIT(NAMES_AT_ONCE)),
+                     &name_shape, arena, ret_names, ret_count, err);
 }
 
 enum rc artifact_rows_drop(struct db *db, const char *sha256, struct err *err)

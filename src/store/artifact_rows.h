@@ -21,5 +21,12 @@ MUST_USE enum rc artifact_rows_stat(struct db *db, const char *sha256, int64_t *
                                     struct err *err);
 MUST_USE enum rc artifact_rows_read(struct db *db, const char *sha256, struct buf *into,
                                     struct err *err);
+struct artifact_swept;
+struct artifact_name;
+MUST_USE enum rc artifact_rows_sweep(struct db *db, const char *sha256, int64_t before_us,
+                                     struct artifact_swept *swept, struct err *err);
+MUST_USE enum rc artifact_rows_names(struct db *db, const char *after, struct arena *arena,
+                                     struct artifact_name **ret_names, size_t *ret_count,
+                                     struct err *err);
 MUST_USE enum rc artifact_rows_drop(struct db *db, const char *sha256, struct err *err);
 #endif

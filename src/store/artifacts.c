@@ -11,11 +11,13 @@
  * itself is fsynced when a process first uses one of its directories.
  */
 #include "store/artifacts.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
 #include "store/artifact_dir.h"
 #include "store/artifact_rows.h"
 #include "store/query.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024 };
+enum { COPY_BYTES = 64 * 1024, NAMES_AT_ONCE = 500 };
 
 static enum rc fail_errno(const char *what, const char *path, struct err *err)
 {
@@ -148,6 +150,35 @@ static enum rc place_sync(struct store *store, const struct place *place, struct
     return rc;
 }
 
+static void lock_shelves(struct store *store)
+{
+    pthread_mutex_lock(&store_artifact_shelves(store)->lock);
+}
+
+static void unlock_shelves(struct store *store)
+{
+    pthread_mutex_unlock(&store_artifact_shelves(store)->lock);
+}
+
+/* Is it there?  Then it counts as put now (artifact_sweep). */
+static bool put_anew(struct store *store, const struct place *place)
+{
+    lock_shelves(store);
+    bool there = utimensat(AT_FDCWD, place->path, NULL, 0) == 0 || file_exists(place->path);
+    unlock_shelves(store);
+    return there;
+}
+
+static bool rename_in(struct store *store, const char *from, const struct place *place)
+{
+    lock_shelves(store);
+    bool done = rename(from, place->path) == 0;
+    int error = errno;
+    unlock_shelves(store);
+    errno = error;
+    return done;
+}
+
 static enum rc incoming_commit(struct store *store, struct incoming *incoming, const char *sha256,
                                struct err *err)
 {
@@ -166,7 +197,7 @@ static enum rc incoming_commit(struct store *store, struct incoming *incoming, c
         rc = fault_point("artifact.rename", err);
     if (rc != RC_OK)
         return rc;
-    if (rename(incoming->path, place.path) != 0)
+    if (!rename_in(store, incoming->path, &place))
         return fail_errno("create", place.path, err);
     incoming->path[0] = '\0';
     rc = place_sync(store, &place, err);
@@ -179,7 +210,7 @@ static enum rc file_put(struct store *store, const char *sha256, struct str byte
     enum rc rc = place_of(store, sha256, &place, err);
     if (rc != RC_OK)
         return rc;
-    if (file_exists(place.path))
+    if (put_anew(store, &place))
         return place_sync(store, &place, err);
     CLEANUP(incoming_end) struct incoming incoming = {.fd = -1};
     rc = incoming_begin(store, &incoming, err);
@@ -191,11 +222,15 @@ static enum rc file_put(struct store *store, const char *sha256, struct str byte
 }
 
 /* A file that was opened with O_TMPFILE gets its name.  false: not here. */
-static bool give_name(int fd, const struct place *place)
+static bool give_name(struct store *store, int fd, const struct place *place)
 {
     char from[sizeof "/proc/self/fd/" + 16];
     (void)snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, from, AT_FDCWD, place->path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
+    lock_shelves(store);
+    bool done = linkat(AT_FDCWD, from, AT_FDCWD, place->path, AT_SYMLINK_FOLLOW) == 0 ||
+                (errno == EEXIST && utimensat(AT_FDCWD, place->path, NULL, 0) == 0);
+    unlock_shelves(store);
+    return done;
 }
 
 static enum rc file_put_nameless(struct store *store, int fd, struct str bytes, const char *sha256,
@@ -205,7 +240,7 @@ static enum rc file_put_nameless(struct store *store, int fd, struct str bytes, 
     enum rc rc = place_of(store, sha256, &place, err);
     if (rc != RC_OK)
         return rc;
-    if (file_exists(place.path))
+    if (put_anew(store, &place))
         return place_sync(store, &place, err);
     rc = fault_point("artifact.write", err);
     if (rc == RC_OK && fsync(fd) != 0)
@@ -216,7 +251,7 @@ static enum rc file_put_nameless(struct store *store, int fd, struct str bytes, 
         rc = fault_point("artifact.rename", err);
     if (rc != RC_OK)
         return rc;
-    if (!give_name(fd, &place))
+    if (!give_name(store, fd, &place))
         return file_put(store, sha256, bytes, err);
     rc = place_sync(store, &place, err);
     return rc == RC_OK ? fault_point("artifact.done", err) : rc;
@@ -462,6 +497,101 @@ enum rc artifact_drop(const struct artifact_source *source, const char *sha256, 
                                           : file_drop(source->store, sha256, err);
 }
 
+/* Under the lock, so that a content is not put anew between the look and the deletion. */
+static enum rc file_sweep(struct store *store, const char *sha256, int64_t before_us,
+                          struct artifact_swept *swept, struct err *err)
+{
+    struct place place;
+    struct stat status;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    lock_shelves(store);
+    bool there = lstat(place.path, &status) == 0;
+    swept->is_young = there && (int64_t)status.st_mtim.tv_sec * US_PER_SECOND >= before_us;
+    if (there && !swept->is_young && unlink(place.path) == 0)
+        swept->bytes = status.st_size;
+    else if (there && !swept->is_young)
+        rc = fail_errno("delete", place.path, err);
+    unlock_shelves(store);
+    return rc;
+}
+
+enum rc artifact_sweep(const struct artifact_source *source, const char *sha256, int64_t before_us,
+                       struct artifact_swept *ret_swept, struct err *err)
+{
+    struct artifact_swept swept = {0};
+    enum rc rc = name_check(sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = store_is_shared(source->store)
+             ? artifact_rows_sweep(source->db, sha256, before_us, &swept, err)
+             : file_sweep(source->store, sha256, before_us, &swept, err);
+    if (rc == RC_OK)
+        *ret_swept = swept;
+    return rc;
+}
+
+/* ---- all of them ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct artifact_name *x = a, *y = b;
+    return strcmp(x->sha256, y->sha256);
+}
+
+/* Names of one shelf behind `after`; all of them, since a directory has no order. */
+static enum rc shelf_list(struct store *store, unsigned shelf, const char *after,
+                          struct arena *arena, struct row_list *list, struct err *err)
+{
+    char path[PATH_MAX], digits[3];
+    (void)snprintf(digits, sizeof digits, "%02x", shelf);
+    enum rc rc = path_join(path, store_artifact_dir(store), digits, err);
+    DIR *dir = rc == RC_OK ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        char sha256[SHA256_TEXT_BYTES];
+        int len = snprintf(sha256, sizeof sha256, "%s%s", digits, entry->d_name);
+        if (len != SHA256_TEXT_BYTES - 1 || !sha256_text_valid(sha256) ||
+            (after != NULL && strcmp(sha256, after) <= 0))
+            continue;
+        struct artifact_name *name = row_list_add(list, sizeof *name, arena);
+        memcpy(name->sha256, sha256, sizeof sha256);
+    }
+    if (dir != NULL)
+        (void)closedir(dir);
+    return rc;
+}
+
+static enum rc file_names(struct store *store, const char *after, struct arena *arena,
+                          struct artifact_name **ret_names, size_t *ret_count, struct err *err)
+{
+    struct row_list list = {0};
+    const char *dir;
+    char digits[3] = "00";
+    if (after != NULL)
+        memcpy(digits, after, 2);
+    enum rc rc = dir_of(store, &dir, err);
+    for (unsigned long shelf = strtoul(digits, NULL, 16);
+         rc == RC_OK && list.count < NAMES_AT_ONCE && shelf < ARTIFACT_SHELVES; shelf++)
+        rc = shelf_list(store, (unsigned)shelf, after, arena, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    if (list.count > 1)
+        qsort(list.rows, list.count, sizeof(struct artifact_name), by_name);
+    *ret_names = list.rows;
+    *ret_count = list.count;
+    return RC_OK;
+}
+
+enum rc artifact_names(const struct artifact_source *source, const char *after, struct arena *arena,
+                       struct artifact_name **ret_names, size_t *ret_count, struct err *err)
+{
+    return store_is_shared(source->store)
+               ? artifact_rows_names(source->db, after, arena, ret_names, ret_count, err)
+               : file_names(source->store, after, arena, ret_names, ret_count, err);
+}
+
 #define ARTIFACT_COLUMNS "run_id, kind, name, sha256, bytes, created_us"
 
 static const struct sql sql_link = {
@@ -470,6 +600,14 @@ static const struct sql sql_link = {
     " ON CONFLICT (run_id, kind, name) DO UPDATE SET sha256 = excluded.sha256,"
     " bytes = excluded.bytes, created_us = excluded.created_us",
     "ttttii",
+};
+/* What had the name before is still named by rows and events of the run. */
+static const struct sql sql_keep = {
+    "artifact_keep",
+    "INSERT INTO artifact_uses (sha256, owner) SELECT sha256, run_id FROM run_artifacts"
+    " WHERE run_id = $1 AND kind = $2 AND name = $3 AND sha256 <> $4"
+    " ON CONFLICT (sha256, owner) DO NOTHING",
+    "tttt",
 };
 static const struct sql sql_of_run = {
     "artifact_of_run",
@@ -501,6 +639,12 @@ static const struct shape artifact_shape = SHAPE_OF_RESULT("artifact", struct ar
 
 enum rc artifacts_link(struct db *db, const struct artifact_row *row, struct err *err)
 {
+    enum rc rc = db_exec(
+        db, &sql_keep,
+        P_LIST(P_ID(&row->run_id), P_TEXT(row->kind), P_TEXT(row->name), P_TEXT(row->sha256)), NULL,
+        err);
+    if (rc != RC_OK)
+        return rc;
     return db_exec(db, &sql_link,
                    P_LIST(P_ID(&row->run_id), P_TEXT(row->kind), P_TEXT(row->name),
                           P_TEXT(row->sha256), P_INT(row->bytes), P_INT(row->created_us)),

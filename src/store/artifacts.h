@@ -52,7 +52,24 @@ MUST_USE enum rc artifact_read(const struct artifact_source *source, const char 
 MUST_USE enum rc artifact_drop(const struct artifact_source *source, const char *sha256,
                                struct err *err);
 
-/* The same (run, kind, name) again replaces the link. */
+/* The same for one that was put before this time, also for the last of several times. */
+struct artifact_swept {
+    int64_t bytes; /* That are free now; 0: it was not there, or */
+    bool is_young; /* it stays, since it was put later. */
+};
+MUST_USE enum rc artifact_sweep(const struct artifact_source *source, const char *sha256,
+                                int64_t before_us, struct artifact_swept *ret_swept,
+                                struct err *err);
+/* Some of the contents that are stored, in order, behind `after` (NULL: from the first).  None:
+   there are no more. */
+struct artifact_name {
+    char sha256[SHA256_TEXT_BYTES];
+};
+MUST_USE enum rc artifact_names(const struct artifact_source *source, const char *after,
+                                struct arena *arena, struct artifact_name **ret_names,
+                                size_t *ret_count, struct err *err);
+
+/* The same (run, kind, name) again replaces the link; the content that had it stays the run's. */
 MUST_USE enum rc artifacts_link(struct db *db, const struct artifact_row *row, struct err *err);
 MUST_USE enum rc artifacts_of_run(struct db *db, const struct id *run_id, struct arena *arena,
                                   struct artifact_row **ret_rows, size_t *ret_count,

@@ -1,4 +1,5 @@
 #include "store/batches.h"
+#include "store/artifact_uses.h"
 #include "store/query.h"
 #include "store/shapes.h"
 
@@ -152,7 +153,8 @@ enum rc batches_peek(struct db *db, const struct id *id, struct arena *arena,
 
 enum rc batches_insert(struct db *db, const struct batch_row *row, struct err *err)
 {
-    return row_exec(db, &sql_insert, row, NULL, err);
+    enum rc rc = row_exec(db, &sql_insert, row, NULL, err);
+    return rc == RC_OK ? artifact_uses_add(db, &row->id, row->task, row->created_us, err) : rc;
 }
 
 enum rc batches_save(struct db *db, const struct batch_row *row, struct err *err)
@@ -341,7 +343,9 @@ static const struct shape view_shape = SHAPE_OF_RESULT("member of a batch",
 
 enum rc batch_members_insert(struct db *db, const struct batch_member_row *row, struct err *err)
 {
-    return row_exec(db, &sql_member_insert, row, NULL, err);
+    enum rc rc = row_exec(db, &sql_member_insert, row, NULL, err);
+    return rc == RC_OK ? artifact_uses_add(db, &row->batch_id, row->task, row->updated_us, err)
+                       : rc;
 }
 
 enum rc batch_members_save(struct db *db, const struct batch_member_row *row, struct err *err)

@@ -43,6 +43,7 @@ struct db {
     bool in_tx;
     bool broken;              /* in_tx: a statement failed. */
     int64_t changes_at_begin; /* in_tx */
+    const atomic_int *stop;   /* Not 0: no query is begun; or NULL. */
     size_t open_rows;
     size_t statement_count;
     struct statement statements[STATEMENTS_MAX];
@@ -347,6 +348,8 @@ static enum rc query_start(struct db *db, const struct source *source, const str
                            enum engine_hold hold, struct rows *ret_rows, struct err *err)
 {
     struct statement *statement;
+    if (db->stop != NULL && atomic_load(db->stop) != 0)
+        return err_set(err, RC_BUSY, "STOPPING", "the server is stopping");
     enum rc rc = db_start(db, source, params, hold, &statement, err);
     if (rc != RC_OK)
         return rc;
@@ -372,6 +375,11 @@ enum rc db_query(struct db *db, const struct sql *sql, const struct param *param
     params_check(sql, params, count);
     const struct source source = source_of(sql, NULL);
     return query_start(db, &source, params, ENGINE_COPY, ret_rows, err);
+}
+
+void db_stop_on(struct db *db, const atomic_int *stop)
+{
+    db->stop = stop;
 }
 
 static struct engine_stmt *rows_handle(struct rows *rows)
@@ -545,6 +553,21 @@ void db_upkeep(struct db *db)
     assert(!db->in_tx && db->open_rows == 0);
     if (db->ops->upkeep != NULL)
         db->ops->upkeep(db->conn);
+}
+
+enum rc db_space(struct db *db, struct db_space *ret_space, struct err *err)
+{
+    return db->ops->space(db->conn, ret_space, err);
+}
+
+enum rc db_give_back(struct db *db, int64_t pages, struct err *err)
+{
+    return db->ops->give_back == NULL ? RC_OK : db->ops->give_back(db->conn, pages, err);
+}
+
+enum rc db_compact(struct db *db, struct err *err)
+{
+    return db->ops->compact(db->conn, err);
 }
 
 bool db_is_shared(const struct db *db)

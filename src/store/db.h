@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -92,6 +93,9 @@ MUST_USE enum rc db_query_as(struct db *db, const struct sql *sql, const struct 
  */
 MUST_USE enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct shape *shape,
                                const struct id *id, struct err *err);
+/* For long readings in many queries: once *stop is not 0, queries are refused with RC_BUSY (code
+   STOPPING).  NULL: none is.  stop is not copied. */
+void db_stop_on(struct db *db, const atomic_int *stop);
 /* RC_OK: on a row.  RC_NOT_FOUND: past the last one. */
 MUST_USE enum rc rows_next(struct rows *rows, struct err *err);
 void rows_end(struct rows *rows); /* For CLEANUP; safe on a zeroed one and twice. */
@@ -137,6 +141,17 @@ int64_t db_changes(const struct db *db);
    a slow commit.  For a writer that has nothing else to do. */
 bool db_upkeep_due(const struct db *db);
 void db_upkeep(struct db *db);
+
+/* What the database takes, and what of that holds nothing. */
+struct db_space {
+    int64_t page_bytes, pages, free_pages;
+    bool gives_back; /* Free pages can be given back while it is in use. */
+};
+/* Where the engine shows its pages: not on a shared one. */
+MUST_USE enum rc db_space(struct db *db, struct db_space *ret_space, struct err *err);
+/* In a transaction: gives up to so many free pages back to the file system, which may have to move
+   others.  Where the engine does that by itself it does nothing. */
+MUST_USE enum rc db_give_back(struct db *db, int64_t pages, struct err *err);
 
 bool db_is_shared(const struct db *db); /* May there be other writers, here or on other nodes? */
 #endif

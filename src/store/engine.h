@@ -52,6 +52,7 @@ struct engine_ops {
     bool (*is_single)(const struct engine_site *site); /* One connection must serve all. */
 
     const char *(*durability)(const struct engine_site *site); /* For people: "... FULL". */
+    const char *(*path)(const struct engine_site *site); /* NULL, or: of its file; "": none. */
 
     enum rc (*connect)(struct engine_site *site, enum engine_role role,
                        struct engine_conn **ret_conn, struct err *err);
@@ -74,6 +75,11 @@ struct engine_ops {
     enum rc (*script)(struct engine_conn *conn, const char *name, const char *text,
                       struct err *err);
     enum rc (*backup)(struct engine_conn *conn, const char *to_path, struct err *err);
+    /* All NULL where the engine looks after that by itself: see db_give_back and db_space. */
+    enum rc (*give_back)(struct engine_conn *conn, int64_t pages, struct err *err);
+    enum rc (*space)(struct engine_conn *conn, struct db_space *ret_space, struct err *err);
+    /* See store_compact.  Nothing else has the site open. */
+    enum rc (*compact)(struct engine_conn *conn, struct err *err);
 
     /* sql outlives the statement; text is sql->text in this engine's dialect. */
     enum rc (*prepare)(struct engine_conn *conn, const struct sql *sql, const char *text,
@@ -144,4 +150,5 @@ void db_close(struct db *db); /* NULL is fine. */
 void db_enroll(struct db *writer, struct engine_site *site, const struct store_fence *fence);
 MUST_USE enum rc db_script(struct db *db, const char *name, const char *text, struct err *err);
 MUST_USE enum rc db_backup(struct db *db, const char *to_path, struct err *err);
+MUST_USE enum rc db_compact(struct db *db, struct err *err);
 #endif

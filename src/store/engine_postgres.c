@@ -20,6 +20,17 @@ static const char *const schemes[] = {"postgres://", "postgresql://", NULL};
 #define LOCK_SCHEMA \
     "SELECT pg_advisory_xact_lock(hashtextextended('drover.schema.' || current_schema(), 0))"
 
+/* Of the view events (migration_events_view.c).  A function, since the cast is not IMMUTABLE and an
+   index needs that; data that JSONB cannot hold (a NUL in a string) is one JSON text there. */
+#define EVENT_FUNCTIONS                                                       \
+    "CREATE FUNCTION drover_jsonb(given JSON) RETURNS JSONB LANGUAGE plpgsql" \
+    " IMMUTABLE STRICT AS 'BEGIN RETURN given::jsonb;"                        \
+    " EXCEPTION WHEN others THEN RETURN to_jsonb(given::text); END'"
+#define EVENT_DATA "drover_jsonb(data)"
+#define EVENT_CORRELATION \
+    "coalesce(correlation_id::uuid, md5('issue/' || issue_id)::uuid, id::uuid)"
+#define EVENT_DATA_ISSUE "(" EVENT_DATA " ->> 'issueId')"
+
 /*
  * NO KEY UPDATE: a row that is locked to be changed may still be referred to, so that a
  * transaction that inserts a task does not wait for one that admits runs of its workspace.
@@ -38,6 +49,15 @@ static const struct engine_word words[] = {
     {"keyed_table", ""},
     {"iso_time_us", "to_char(timestamp 'epoch' + time_us * interval '1 microsecond',"
                     " 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
+    {"event_functions", EVENT_FUNCTIONS},
+    {"event_data", EVENT_DATA},
+    {"event_data_index", "CREATE INDEX event_log_data_issue ON event_log (" EVENT_DATA_ISSUE ")"
+                         " WHERE " EVENT_DATA_ISSUE " IS NOT NULL"},
+    {"event_correlation", EVENT_CORRELATION},
+    {"json_items", "json_array_elements(doc.items) AS item (value)"},
+    {"event_id", "id::uuid"},
+    {"event_parent", "causation_id::uuid"},
+    {"event_time", "to_timestamp(time_us / 1000000.0)"},
     {NULL, NULL},
 };
 

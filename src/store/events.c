@@ -3,16 +3,22 @@
  *
  * Events of a run are found through the index of its task: a task has few runs, and the events
  * of the task itself are then read in the same order, without a merge.
- * Types are matched here, not in SQL: rows are read page by page until the limit is filled, the
- * window of the scan or the log ends.  Times do not have to follow the order of the log; the index
- * over them gives places that lie well before and behind, and the walk stays between them.
+ * Types, tags and severities are matched here, not in SQL: rows are read page by page until the
+ * limit is filled, the window of the scan or the log ends.  Times do not have to follow the order
+ * of the log; the index over them gives places that lie well before and behind, and the walk stays
+ * between them.
  */
 #include "store/events.h"
+#include "base/js.h"
+#include "base/js_peek.h"
 #include "store/query.h"
 #include "store/shapes.h"
 #include <assert.h>
+#include <string.h>
 
-enum { PAGE_ROWS = 500, TYPE_COLUMN = 2 };
+enum { PAGE_ROWS = 500 };
+/* Of event_columns: to match a row before all of it is read. */
+enum { TYPE_COLUMN = 2, TAGS_COLUMN = 16, SOURCE_COLUMN = 18, ATTRIBUTES_COLUMN = 20 };
 
 static const struct column event_columns[] = {
     COLUMN(struct event, seq, COLUMN_KEY),
@@ -31,6 +37,7 @@ static const struct column event_columns[] = {
     COLUMN_AS(struct event, actor.type, "actor_type", COLUMN_NEW),
     COLUMN_AS(struct event, actor.id, "actor_id", COLUMN_NEW),
     COLUMN(struct event, traceparent, COLUMN_NEW),
+    COLUMN(struct event, tags, COLUMN_NEW),
     COLUMN(struct event, data, COLUMN_NEW),
     COLUMN(struct event, source, COLUMN_NEW),
     COLUMN(struct event, source_id, COLUMN_NEW),
@@ -56,6 +63,13 @@ static const struct row_sql sql_append_once = {
 static const struct sql sql_find_source = {
     "event_find_source",
     "SELECT seq FROM event_log WHERE source = $1 AND source_id = $2",
+    "tt",
+};
+
+/* Of events whose data name an issue: few, so that the others cost nothing. */
+static const struct sql sql_issue = {
+    "event_issue",
+    "UPDATE event_log SET issue_id = $2 WHERE id = $1",
     "tt",
 };
 
@@ -106,15 +120,61 @@ static const struct sql sql_walk_run = {
     EVENT_WALK("(SELECT task_id FROM runs WHERE id = $1)"),
     "tii",
 };
+static const struct sql sql_count_types = {
+    "event_count_types",
+    "SELECT type, count(*) FROM event_log WHERE source IS NULL AND type IN"
+    " ($1, $2, $3, $4, $5, $6, $7, $8) GROUP BY type",
+    "tttttttt",
+};
 static const struct sql sql_last_seq = {
     "event_last_seq",
     "SELECT coalesce(max(seq), 0) FROM event_log",
     "",
 };
 
+static const struct sql sql_lag = {
+    "event_lag",
+    "SELECT (SELECT coalesce(max(seq), 0) FROM event_log),"
+    " (SELECT time_us FROM event_log WHERE seq > $1 ORDER BY seq LIMIT 1)",
+    "i",
+};
+
+/* data.issueId, a text or a number, as text; NULL: there is none. */
+static const char *issue_of(const struct event *event, struct arena *arena)
+{
+    static const char key[] = "\"issueId\"";
+    CLEANUP(js_freep) struct js *value = NULL;
+    const struct str data = event->data;
+    if (data.len == 0 || data.at[0] != '{' ||
+        memmem(data.at, data.len, key, sizeof key - 1) == NULL)
+        return NULL;
+    struct str raw = js_peek(data, "issueId");
+    if (raw.len == 0 || js_parse(raw.at, raw.len, &value, NULL) != RC_OK)
+        return NULL;
+    const char *text = NULL;
+    if (js_type(value) == JS_STRING)
+        text = js_str(value, "");
+    else if (js_type(value) == JS_INT)
+        text = arena_printf(arena, "%lld", (long long)js_int(value, 0));
+    if (text == NULL || text[0] == '\0' || strlen(text) > EVENT_ISSUE_MAX)
+        return NULL;
+    return arena_strdup(arena, text);
+}
+
+static enum rc note_issue(struct db *db, const struct event *event, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *issue = issue_of(event, &arena);
+    int64_t changed; /* Asked for, so that the text need not outlive this call. */
+    return issue == NULL
+               ? RC_OK
+               : db_exec(db, &sql_issue, P_LIST(P_ID(&event->id), P_TEXT(issue)), &changed, err);
+}
+
 enum rc events_append(struct db *db, const struct event *event, struct err *err)
 {
-    return row_exec(db, &sql_append, event, NULL, err);
+    enum rc rc = row_exec(db, &sql_append, event, NULL, err);
+    return rc == RC_OK ? note_issue(db, event, err) : rc;
 }
 
 enum rc events_append_once(struct db *db, const struct event *event, bool *ret_new, struct err *err)
@@ -122,6 +182,8 @@ enum rc events_append_once(struct db *db, const struct event *event, bool *ret_n
     int64_t changed = 0;
     assert(event->source != NULL && event->source_id != NULL);
     enum rc rc = row_exec(db, &sql_append_once, event, &changed, err);
+    if (rc == RC_OK && changed > 0)
+        rc = note_issue(db, event, err);
     if (rc == RC_OK)
         *ret_new = changed > 0;
     return rc;
@@ -197,13 +259,34 @@ static enum rc any_behind(struct db *db, int64_t *end, struct err *err)
     return rc;
 }
 
+static bool narrows(const struct event_filter *filter)
+{
+    return filter->type_pattern != NULL ||
+           (filter->selector != NULL && event_selector_narrows(filter->selector));
+}
+
+static bool row_matches(struct rows *rows, const struct event_filter *filter)
+{
+    const char *type = row_text(rows, TYPE_COLUMN);
+    if (filter->type_pattern != NULL && !event_type_match(filter->type_pattern, type))
+        return false;
+    if (filter->selector == NULL)
+        return true;
+    const struct event outline = {.type = type,
+                                  .source = row_text(rows, SOURCE_COLUMN),
+                                  .attributes = str_of(row_text(rows, ATTRIBUTES_COLUMN))};
+    const struct event_traits traits = {type, row_text(rows, TAGS_COLUMN),
+                                        event_severity_of(&outline)};
+    return event_selector_match(filter->selector, &traits);
+}
+
 /* Adds what matches of the next rows_max events; *ret_more: the page was full. */
 static enum rc page_read(struct db *db, const struct event_filter *filter, struct span *span,
                          struct arena *arena, struct row_list *list, bool *ret_more,
                          struct err *err)
 {
     const struct id *subject = id_is_none(&filter->run_id) ? &filter->task_id : &filter->run_id;
-    int64_t rows_max = filter->type_pattern == NULL ? filter->limit : PAGE_ROWS;
+    int64_t rows_max = narrows(filter) ? PAGE_ROWS : filter->limit;
     CLEANUP(rows_end) struct rows rows = {0};
     enum rc rc = db_query_as(db, list_fields(filter), &event_shape,
                              P_LIST(P_INT(span->after_seq), P_INT(span->last_seq),
@@ -216,8 +299,7 @@ static enum rc page_read(struct db *db, const struct event_filter *filter, struc
     while ((int64_t)list->count < filter->limit && (rc = rows_next(&rows, err)) == RC_OK) {
         seen++;
         span->after_seq = row_int(&rows, 0);
-        if (filter->type_pattern != NULL &&
-            !event_type_match(filter->type_pattern, row_text(&rows, TYPE_COLUMN)))
+        if (!row_matches(&rows, filter))
             continue;
         struct event *event = row_list_add(list, sizeof *event, arena);
         rc = read_columns(&event_shape, &(struct row_reader){.rows = &rows, .arena = arena}, event,
@@ -243,7 +325,7 @@ enum rc events_list(struct db *db, const struct event_filter *filter, struct are
     };
     bool of_all = id_is_none(&filter->run_id) && id_is_none(&filter->task_id);
     bool timed = filter->since_us != 0 || filter->until_us != 0;
-    bool filtered = timed || filter->type_pattern != NULL || !id_is_none(&filter->run_id);
+    bool filtered = timed || narrows(filter) || !id_is_none(&filter->run_id);
     int64_t end = 0;
     enum rc rc = of_all && timed ? span_narrow(db, &span, err) : RC_OK;
     if (rc == RC_OK && filter->scan != NULL && filtered)
@@ -263,7 +345,41 @@ enum rc events_list(struct db *db, const struct event_filter *filter, struct are
     return RC_OK;
 }
 
+enum rc events_count_types(struct db *db, const char *const *types, size_t count,
+                           int64_t *ret_counts, struct err *err)
+{
+    struct param params[EVENT_TYPES_COUNTED];
+    assert(count <= EVENT_TYPES_COUNTED);
+    for (size_t i = 0; i < EVENT_TYPES_COUNTED; i++)
+        params[i] = P_TEXT(i < count ? types[i] : NULL);
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_count_types, params, EVENT_TYPES_COUNTED, &rows, err);
+    if (rc != RC_OK)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        ret_counts[i] = 0;
+    while ((rc = rows_next(&rows, err)) == RC_OK)
+        for (size_t i = 0; i < count; i++)
+            if (text_same(types[i], row_text(&rows, 0)))
+                ret_counts[i] = row_int(&rows, 1);
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
 enum rc events_last_seq(struct db *db, int64_t *ret_seq, struct err *err)
 {
     return query_int(db, &sql_last_seq, NULL, 0, ret_seq, err);
+}
+
+enum rc events_lag(struct db *db, int64_t after_seq, struct event_lag *ret_lag, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_lag, P_LIST(P_INT(after_seq)), &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t last = row_int(&rows, 0);
+    *ret_lag = (struct event_lag){.places = last > after_seq ? last - after_seq : 0,
+                                  .first_us = row_int(&rows, 1)};
+    return RC_OK;
 }

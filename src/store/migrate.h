@@ -26,6 +26,18 @@ extern const char *const migration_agents[];
 extern const char *const migration_scratch[];
 extern const char *const migration_batches[];
 extern const char *const migration_events[];
+extern const char *const migration_traces[];
+extern const char *const migration_consumers[];
+extern const char *const migration_events_view[];
+extern const char *const migration_sinks[];
+extern const char *const migration_schemas[];
+extern const char *const migration_run_snapshots[];
+extern const char *const migration_audit[];
+extern const char *const migration_bus[];
+extern const char *const migration_inbox[];
+extern const char *const migration_inbox_issues[];
+extern const char *const migration_conductor[];
+extern const char *const migration_retention[];
 
 /* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list, and with
    SCHEMA_DIFFERS when a migration was applied with other statements than it has now. */

@@ -758,5 +758,17 @@ const struct migration migrations[] = {
     {17, "scratch", migration_scratch},
     {18, "batches", migration_batches},
     {19, "events", migration_events},
+    {20, "traces", migration_traces},
+    {21, "consumers", migration_consumers},
+    {22, "events_view", migration_events_view},
+    {23, "sinks_api", migration_sinks},
+    {24, "schemas", migration_schemas},
+    {25, "run_snapshots", migration_run_snapshots},
+    {26, "audit", migration_audit},
+    {27, "inbox", migration_inbox},
+    {28, "conductor", migration_conductor},
+    {29, "inbox_issues", migration_inbox_issues},
+    {30, "bus", migration_bus},
+    {31, "retention", migration_retention},
 };
 const size_t migration_count = COUNT_OF(migrations);

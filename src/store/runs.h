@@ -54,6 +54,8 @@ struct run_row {
     int64_t max_turns, budget_microusd, max_tokens;
     const char *wanted_agent; /* Program and model, as configured: forecasts.h.  Never changed. */
     struct str forecast;      /* JSON object, core/run/forecast.h; or empty.  Never changed. */
+    const char *traceparent; /* A client has given it; NULL: it follows from ids.  Never changed. */
+    const char *tags;        /* Of its events: core/event_tags.h; or NULL.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -123,7 +125,7 @@ MUST_USE enum rc runs_get(struct db *db, const struct id *id, struct arena *aren
                           struct run_row *ret_row, struct err *err);
 /* When no other transaction has it locked, else RC_NOT_FOUND (code NOT_FOUND).  Only what
    runs_touch writes and what the claim of a job has to know: task_id, attempt, job_id, step,
-   paused_us, still_us and message_seq; all other members are zero. */
+   traceparent, tags, paused_us, still_us and message_seq; all other members are zero. */
 MUST_USE enum rc runs_get_claim(struct db *db, const struct id *id, struct arena *arena,
                                 struct run_row *ret_row, struct err *err);
 /* Read without a lock. */

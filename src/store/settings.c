@@ -23,6 +23,12 @@ static const struct sql sql_make = {
     "tt",
 };
 
+static const struct sql sql_lock = {
+    "setting_lock",
+    "SELECT value FROM settings WHERE key = $1 {for_update}",
+    "t",
+};
+
 static enum rc value_decode(struct row_reader *reader, void *to, struct err *err)
 {
     (void)err;
@@ -45,4 +51,11 @@ enum rc settings_put(struct db *db, const char *key, const char *value, struct e
 enum rc settings_make(struct db *db, const char *key, const char *value, struct err *err)
 {
     return db_exec(db, &sql_make, P_LIST(P_TEXT(key), P_TEXT(value)), NULL, err);
+}
+
+enum rc settings_lock(struct db *db, const char *key, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *value;
+    return query_one(db, &sql_lock, P_LIST(P_TEXT(key)), &value_shape, &arena, &value, err);
 }

@@ -10,4 +10,9 @@ MUST_USE enum rc settings_get(struct db *db, const char *key, struct arena *aren
 MUST_USE enum rc settings_put(struct db *db, const char *key, const char *value, struct err *err);
 /* Only where it is missing: the first server to write it decides. */
 MUST_USE enum rc settings_make(struct db *db, const char *key, const char *value, struct err *err);
+/* Until the end of the transaction; RC_NOT_FOUND. */
+MUST_USE enum rc settings_lock(struct db *db, const char *key, struct err *err);
+
+/* Locked by those that append many events of clients at once. */
+#define SETTING_EVENT_BATCHES "event_batches"
 #endif

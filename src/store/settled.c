@@ -1,5 +1,6 @@
 #include "store/settled.h"
 #include "store/query.h"
+#include "store/retention_sums.h"
 #include <assert.h>
 
 /* Where there is one gap there are more, and what stands behind the first is read again. */
@@ -128,16 +129,32 @@ static enum rc pass_gap(struct db *db, struct settled *cursor, int64_t limit, st
     return RC_OK;
 }
 
+/* As whole_part, with what is known of deleted events. */
+static enum rc passed_part(struct db *db, struct settled *cursor, const struct page *page,
+                           size_t *ret_count, struct err *err)
+{
+    enum rc rc = RC_OK;
+    size_t count = whole_part(page, cursor->after_seq, cursor->floor_seq);
+    if (count < page->count)
+        rc = retention_sums_get(db, MARK_FLOOR_SEQ, &cursor->floor_seq, err);
+    if (rc == RC_OK)
+        *ret_count = whole_part(page, cursor->after_seq, cursor->floor_seq);
+    return rc;
+}
+
 static enum rc follow(struct db *db, struct settled *cursor, int64_t limit, struct arena *arena,
                       struct page *ret_page, struct err *err)
 {
     struct page page;
+    size_t count = 0;
     bool few = settled_waits(cursor) && limit > GAP_PAGE;
     enum rc rc = page_read(db, cursor, few ? GAP_PAGE : limit, arena, &page, err);
-    size_t count = rc == RC_OK ? whole_part(&page, cursor->after_seq, 0) : 0;
+    if (rc == RC_OK)
+        rc = passed_part(db, cursor, &page, &count, err);
     if (rc == RC_OK && few && count == GAP_PAGE) {
         rc = page_read(db, cursor, limit, arena, &page, err);
-        count = rc == RC_OK ? whole_part(&page, cursor->after_seq, 0) : 0;
+        if (rc == RC_OK)
+            rc = passed_part(db, cursor, &page, &count, err);
     }
     if (rc != RC_OK)
         return rc;
@@ -194,6 +211,6 @@ enum rc settled_last(struct db *db, struct settled *cursor, struct err *err)
     forget_lost_ids(cursor, &horizon);
     if (horizon.xmin < cursor->seen_xid)
         return err_set(err, RC_BUSY, "STORE_BUSY", "transactions are open that may hold events");
-    *cursor = (struct settled){.after_seq = cursor->seen_seq};
+    *cursor = (struct settled){.after_seq = cursor->seen_seq, .floor_seq = cursor->floor_seq};
     return RC_OK;
 }

@@ -14,6 +14,10 @@
  * The proof waits for every transaction that writes, in any database of the server.  So events are
  * appended in transactions, and by drover alone.
  *
+ * Events that were deleted leave gaps too, and many.  Retention proves a place below which all is
+ * settled (settled_last), and stores it before it deletes there (MARK_FLOOR_SEQ): a gap below it
+ * needs no other proof.
+ *
  * With one writer there is no gap, and this is a plain listing.
  */
 #ifndef STORE_SETTLED_H
@@ -24,6 +28,7 @@ struct settled {
     int64_t after_seq; /* Up to here everything was handed out; what was not will never come. */
     int64_t seen_seq;  /* Before a gap: the highest seq that was seen beyond it ... */
     int64_t seen_xid;  /* ... and a transaction that began after all that can fill it; 0: no gap. */
+    int64_t floor_seq; /* Gaps up to here are events that were deleted. */
 };
 
 /* Begins with {.after_seq = a place in the log}.  Reads on a connection for reading, in order; the

@@ -66,6 +66,7 @@ enum rc store_open(const struct store_options *options, struct store **ret_store
     store->ops = ops;
     for (size_t i = 0; i < STORE_PURPOSE_COUNT; i++)
         pthread_mutex_init(&store->kept[i].lock, NULL);
+    pthread_mutex_init(&store->shelves.lock, NULL);
     enum rc rc = store_start(store, options, err);
     if (rc != RC_OK) {
         store_close(store);
@@ -84,6 +85,7 @@ void store_close(struct store *store)
         db_close(store->kept[i].db);
         pthread_mutex_destroy(&store->kept[i].lock);
     }
+    pthread_mutex_destroy(&store->shelves.lock);
     db_close(store->writer);
     store->ops->detach(store->site);
     mem_free(store->artifact_dir);
@@ -190,6 +192,12 @@ struct artifact_shelves *store_artifact_shelves(struct store *store)
     return &store->shelves;
 }
 
+const char *store_database_path(const struct store *store)
+{
+    const char *path = store->ops->path != NULL ? store->ops->path(store->site) : "";
+    return path[0] != '\0' ? path : NULL;
+}
+
 const char *store_durability(const struct store *store)
 {
     return store->ops->durability(store->site);
@@ -208,5 +216,37 @@ enum rc store_backup(struct store *store, const char *to_path, struct err *err)
         return rc;
     rc = db_backup(reader, to_path, err);
     store_reader_close(store, reader);
+    return rc;
+}
+
+static enum rc database_bytes(struct db *db, int64_t *ret_bytes, struct err *err)
+{
+    struct db_space space;
+    enum rc rc = db_space(db, &space, err);
+    if (rc == RC_OK)
+        *ret_bytes = space.pages * space.page_bytes;
+    return rc;
+}
+
+enum rc store_compact(const char *url, struct compacted *ret_compacted, struct err *err)
+{
+    const struct engine_ops *ops = engine_of(url);
+    if (ops == NULL || ops->compact == NULL)
+        return err_set(err, RC_INVALID, "NOT_SQLITE",
+                       "only a database of SQLite is made compact by drover: PostgreSQL has "
+                       "autovacuum, and VACUUM FULL");
+    struct engine_site *site = NULL;
+    struct db *db = NULL;
+    enum rc rc = ops->attach(url, &site, err);
+    if (rc == RC_OK)
+        rc = db_open(ops, site, ENGINE_WRITER, &db, err);
+    if (rc == RC_OK)
+        rc = database_bytes(db, &ret_compacted->before_bytes, err);
+    if (rc == RC_OK)
+        rc = db_compact(db, err);
+    if (rc == RC_OK)
+        rc = database_bytes(db, &ret_compacted->after_bytes, err);
+    db_close(db);
+    ops->detach(site);
     return rc;
 }

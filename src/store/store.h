@@ -37,11 +37,21 @@ MUST_USE enum rc store_writer_open(struct store *store, struct db **ret_db, stru
 void store_writer_close(struct store *store, struct db *db);
 
 const char *store_artifact_dir(const struct store *store);
+/* Of the file that holds it; NULL: it is in none of this machine's. */
+const char *store_database_path(const struct store *store);
 const char *store_durability(const struct store *store); /* "sqlite WAL synchronous=FULL" */
 int64_t store_schema_version(void);                      /* The one this binary writes. */
 /* A consistent copy while running (SQLite online backup).  RC_INVALID with the command to run
    instead where the engine has a tool of its own. */
 MUST_USE enum rc store_backup(struct store *store, const char *to_path, struct err *err);
+
+/* All space that holds nothing is given back at once, and can be while it is in use from then on.
+   No server may have it open, and it takes as much room again while it is made: RC_CONFLICT (code
+   STORE_IN_USE), RC_INVALID where the engine has a tool of its own. */
+struct compacted {
+    int64_t before_bytes, after_bytes;
+};
+MUST_USE enum rc store_compact(const char *url, struct compacted *ret_compacted, struct err *err);
 
 /* ---- notices between several servers on one store: store_shared.c ---- */
 

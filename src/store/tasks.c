@@ -2,6 +2,7 @@
  * tasks.c - tasks, their dependencies and their idempotency keys.
  */
 #include "store/tasks.h"
+#include "store/artifact_uses.h"
 #include "store/query.h"
 #include "store/shapes.h"
 
@@ -177,6 +178,10 @@ enum rc tasks_insert(struct db *db, const struct task_row *row, const struct id 
     for (size_t i = 0; rc == RC_OK && i < depends_count; i++)
         rc = db_exec(db, &sql_insert_dependency, P_LIST(P_ID(&row->id), P_ID(&depends_on[i])), NULL,
                      err);
+    if (rc == RC_OK && row->attachments.len > 0)
+        rc = artifact_uses_add(db, &row->id, row->attachments, row->created_us, err);
+    if (rc == RC_OK && row->origin.len > 0)
+        rc = artifact_uses_add(db, &row->id, row->origin, row->created_us, err);
     return rc;
 }
 

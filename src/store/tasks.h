@@ -64,7 +64,7 @@ struct task_filter { /* NULL, none or -1: any */
     struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 
-/* Also writes one row per dependency. */
+/* Also writes one row per dependency, and per content that it uses (artifact_uses.h). */
 MUST_USE enum rc tasks_insert(struct db *db, const struct task_row *row,
                               const struct id *depends_on, size_t depends_count, struct err *err);
 /* For tasks_get, and for tasks_runs: see db_read_ahead. */

@@ -13,6 +13,7 @@ static const struct column token_columns[] = {
     COLUMN_WORD(struct token_row, role, "role", role_words, COLUMN_NEW),
     COLUMN(struct token_row, queues, COLUMN_NEW),
     COLUMN(struct token_row, agent, COLUMN_NEW),
+    COLUMN(struct token_row, writes, COLUMN_NEW),
     COLUMN(struct token_row, sha256, COLUMN_NEW),
     COLUMN(struct token_row, created_us, COLUMN_NEW),
     COLUMN(struct token_row, last_used_us, COLUMN_NEW),
@@ -58,6 +59,11 @@ static const struct sql sql_remove = {
     "token_remove",
     "DELETE FROM tokens WHERE id = $1",
     "t",
+};
+static const struct sql sql_first_used = {
+    "token_first_used",
+    "UPDATE tokens SET last_used_us = $2 WHERE id = $1 AND last_used_us < $3 AND $2 >= $3",
+    "tii",
 };
 static const struct sql sql_used = {
     "token_used",
@@ -114,7 +120,15 @@ enum rc tokens_remove(struct db *db, const struct id *id, struct err *err)
     return db_exec(db, &sql_remove, P_LIST(P_ID(id)), NULL, err);
 }
 
-enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, struct err *err)
+enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, int64_t since_us,
+                    bool *ret_first, struct err *err)
 {
-    return db_exec(db, &sql_used, P_LIST(P_ID(id), P_INT(used_us)), NULL, err);
+    int64_t changed = 0;
+    enum rc rc = db_exec(db, &sql_first_used, P_LIST(P_ID(id), P_INT(used_us), P_INT(since_us)),
+                         &changed, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_first = changed > 0;
+    return changed > 0 ? RC_OK
+                       : db_exec(db, &sql_used, P_LIST(P_ID(id), P_INT(used_us)), NULL, err);
 }

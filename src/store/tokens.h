@@ -6,13 +6,19 @@
 #include "core/role.h"
 #include "store/db.h"
 
-enum { TOKENS_LIVE_MAX = 1000, TOKEN_NAME_MAX = 64, TOKEN_QUEUES_BYTES_MAX = 200 };
+enum {
+    TOKENS_LIVE_MAX = 1000,
+    TOKEN_NAME_MAX = 64,
+    TOKEN_QUEUES_BYTES_MAX = 200,
+    TOKEN_WRITES_BYTES_MAX = 80
+};
 
 struct token_row {
     struct id id;
     const char *name; /* The actor, in events. */
     enum role role;
     const char *queues; /* The only ones it is good for, with blanks between; NULL: all. */
+    const char *writes; /* Writers of issue events that it may act as, the same; NULL: none. */
     const char *agent;  /* The only one of the registry that it may act for; NULL: any. */
     const char *sha256;
     int64_t created_us;
@@ -37,6 +43,7 @@ MUST_USE enum rc tokens_check_room(struct db *db, int64_t now_us, struct err *er
 MUST_USE enum rc tokens_revoke(struct db *db, const struct id *id, int64_t now_us, struct err *err);
 /* Nothing is kept of it: for those that are made by the thousand. */
 MUST_USE enum rc tokens_remove(struct db *db, const struct id *id, struct err *err);
-/* Never moves back. */
-MUST_USE enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, struct err *err);
+/* Never moves back.  *ret_first: no use since since_us was known. */
+MUST_USE enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, int64_t since_us,
+                             bool *ret_first, struct err *err);
 #endif

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { UUID } from './lib/cloudevents.mjs';
+import { assertHistory, dataOf, UUID } from './lib/cloudevents.mjs';
 import { fixes, gaveUp, stays } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilAsleep } from './lib/procs.mjs';
@@ -231,14 +231,30 @@ describe('the server', { concurrency: 4 }, () => {
         assert.match(await answerTo({ 'x-request-id': '<b>' }), UUID);
     });
 
-    it('puts the trace of the caller into the events', async () => {
-        const repo = await server.repository('acme/trace', fixes);
-        const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-        const { taskId, runId } = await server.submit(repo.name, {}, { traceparent });
-        await server.untilTask(taskId, 'completed');
-        const [submitted] = await server.events(runId);
-        assert.equal(submitted.traceparent, traceparent);
-    });
+    it('puts the trace of the caller into all events and into its agent, or one of its own',
+        async () => {
+            const shows = `echo '{"type":"message","text":"'$TRACEPARENT'"}'\n`;
+            const repo = await server.repository('acme/trace', shows + fixes);
+            const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+            const { taskId, runId } = await server.submit(repo.name, {}, { traceparent });
+            const other = await server.submit(repo.name, {}, { traceparent: traceparent.slice(1) });
+            await Promise.all([taskId, other.taskId].map((id) =>
+                server.untilTask(id, 'completed')));
+            const events = await server.events(runId);
+            assert.deepEqual(new Set(events.map((event) => event.traceparent)),
+                new Set([traceparent]));
+            assert.deepEqual(dataOf(events, 'agent.step.recorded'), [{ text: traceparent }]);
+            const others = await server.events(other.runId);
+            assertHistory(others);
+            const trace = others[0].traceparent.split('-')[1];
+            assert.equal(trace, other.taskId.replaceAll('-', ''));
+            const [{ text }] = dataOf(others, 'agent.step.recorded');
+            assert.equal(text, others.at(-2).traceparent);
+            // Attempts are named as their job names them.
+            const started = events.find(({ type }) => type === 'agent.step.started');
+            const { attempts } = await server.get(`/v1/jobs/${started.data.jobId}`);
+            assert.deepEqual(attempts.map(({ id }) => id), [started.attemptid]);
+        });
 
     it('lists its queues with what is in them', async () => {
         await server.post('/v1/jobs', { jobs: [{ queue: 'listed', type: 't', payload: {} }] });

@@ -225,6 +225,12 @@ describe('intake', { concurrency: 4 }, () => {
         const number = await desk.open('ann', repo);
         await desk.say('ann', repo, number, '/drover help');
         await desk.untilTold(repo, number, /`\/drover cancel` stops the run/);
+        // A look at the issue without news leaves the answer where it is.
+        const lookedAt = async () => (await desk.row(repo, number)).lookedAt;
+        const before = await lookedAt();
+        await desk.say('eve', repo, number, 'Thank you.');
+        await until('another look', async () => await lookedAt() > before);
+        await desk.untilTold(repo, number, /`\/drover cancel` stops the run/);
         const { stdout } = await callDrover(server, ['issue', 'intake', '--repo', repo.name]);
         assert.match(stdout, new RegExp(`${repo.name} +#${number} +seen`));
         assertProblem(await server.call('GET', '/v1/intake?state=odd'), 400, { field: 'state' });
@@ -373,6 +379,9 @@ describe('intake at GitHub', { concurrency: 4 }, () => {
         const seen = await untilState(repo, issue, 'awaiting');
         assert.match(seen.reason, /may have changed/);
         assert.deepEqual(await tasks(repo), []);
+        // Times of a forge are whole seconds: one of the same second may be for the text before.
+        const edited = Math.floor(Date.now() / 1000);
+        await until('the next second', () => Math.floor(Date.now() / 1000) > edited);
         issue.comment({ by: 'rob', body: '/drover run' });
         const { taskId } = await untilRow(repo, issue, (each) => each.taskId);
         await both.server.untilTask(taskId, 'completed');

@@ -128,7 +128,7 @@ describe('an agent', { concurrency: 6 }, () => {
         assert.ok(!/SECRET/.test(text), text);
         assert.ok(!text.includes(server.token));
         const usual = ['ALLOWED_THING', 'PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'USER', 'LOGNAME',
-            'SHELL', 'TMPDIR', 'PWD', 'OLDPWD', 'SHLVL', '_'];
+            'SHELL', 'TMPDIR', 'PWD', 'OLDPWD', 'SHLVL', '_', 'TRACEPARENT'];
         const odd = names.filter((name) => !usual.includes(name) && !/^DROVER_/.test(name));
         assert.deepEqual(odd, []);
     });

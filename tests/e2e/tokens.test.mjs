@@ -134,6 +134,20 @@ describe('tokens', () => {
         }
     });
 
+    // A list that was read before a token was made must not replace one that was read after it.
+    it('are known as soon as they are made, however many at once', async () => {
+        const make = async (_, i) => {
+            const { token, id } = await create(`at-once-${i}`, 'viewer');
+            const res = await server.call('GET', '/v1/version', { token });
+            assert.equal(res.status, 200, res.text);
+            return id;
+        };
+        for (let round = 0; round < 5; round++) {
+            const ids = await Promise.all(Array.from({ length: 8 }, make));
+            await Promise.all(ids.map((id) => server.call('DELETE', `/v1/tokens/${id}`)));
+        }
+    });
+
     it('name who acted', async () => {
         const repo = await server.repository('acme/actor', fixes);
         const { token } = await create('ann@desk', 'operator');

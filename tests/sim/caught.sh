@@ -1,7 +1,7 @@
 #!/bin/sh
 # caught.sh - breaks one invariant at a time and sees that the simulator notices.
 #
-#   tests/sim/caught.sh BUILD/sim-broken runs|jobs|nodes [postgres]
+#   tests/sim/caught.sh BUILD/sim-broken runs|jobs|issues|nodes [postgres]
 set -u
 case "$2 ${3-}" in
 'runs ')
@@ -12,6 +12,10 @@ case "$2 ${3-}" in
     breaks='fencing owner lost_job lost_timer late_timer lost_attempt order two_heads concurrency
             rate length undo'
     set -- "$1" jobs --transitions 100000
+    ;;
+'issues ')
+    breaks='done_early old_branch smoke stranger busy'
+    set -- "$1" issues --issues 2000
     ;;
 'jobs postgres') # What the engine has a part in; the rest is the same on both.
     breaks='undo'

@@ -4,6 +4,7 @@
  *   sim [--seed N] [--runs N] [--batch N]                 tasks and their runs
  *   sim jobs [--seed N] [--transitions N] [--steps N] [--batch N] [--engine postgres]
  *                                                         jobs in queues of all kinds
+ *   sim issues [--seed N] [--issues N] [--batch N]        issues and the Conductor
  *   sim nodes [--seed N] [--steps N] [--batch N]          nodes that stand still, on PostgreSQL
  *
  * Worlds of `batch` tasks or jobs each are simulated, one after the other, until that many runs
@@ -60,6 +61,19 @@ static int nodes_main(int argc, char **argv, int64_t drawn)
     return 0;
 }
 
+static int issues_main(int argc, char **argv, int64_t drawn)
+{
+    struct sim_options options = {
+        .seed = option(argc, argv, "--seed", drawn),
+        .batch = option(argc, argv, "--batch", 100),
+        .issues = option(argc, argv, "--issues", 1000),
+    };
+    printf("sim: seed %" PRId64 ", %" PRId64 " issues\n", options.seed, options.issues);
+    fflush(stdout);
+    sim_issues(&options);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     bool jobs = argc > 1 && strcmp(argv[1], "jobs") == 0;
@@ -69,6 +83,8 @@ int main(int argc, char **argv)
     int64_t drawn = (int64_t)(random_next(&random) >> 20);
     if (argc > 1 && strcmp(argv[1], "nodes") == 0)
         return nodes_main(argc, argv, drawn);
+    if (argc > 1 && strcmp(argv[1], "issues") == 0)
+        return issues_main(argc, argv, drawn);
     struct sim_options options = {
         .seed = option(argc, argv, "--seed", drawn),
         .batch = option(argc, argv, "--batch", jobs ? 1500 : 200),

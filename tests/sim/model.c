@@ -3,6 +3,7 @@
  *
  * Held after every step:
  *   - a run's events are numbered 1, 2, 3 ... and its status changes follow the table
+ *   - all of them correlate with the task and have a trace; those of steps name their attempt
  *   - the row of a run says what its events say
  *   - a run that is not finished has exactly one thing that moves it on
  *   - an epoch grows by one at every claim; no report of another epoch is ever taken
@@ -19,6 +20,7 @@
 #include "control/queue/lease.h"
 #include "control/watch/doctor.h"
 #include "core/event_types.h"
+#include "core/traceparent.h"
 #include "store/accounts.h"
 #include "store/approvals.h"
 #include "store/events.h"
@@ -261,6 +263,15 @@ static void touch(struct model *model, const struct id *run_id)
         model->touched[model->touched_count++] = *run_id;
 }
 
+static void check_envelope(struct model *model, const struct event *event)
+{
+    bool of_step = text_starts(event->type, "agent.step.");
+    if (!id_same(&event->correlation_id, &event->task_id) ||
+        !traceparent_valid(event->traceparent) || (of_step && id_is_none(&event->attempt_id)))
+        world_broken(model->world, "%s of run %s lacks its correlation, trace or attempt",
+                     event->type, event->run_id.text);
+}
+
 static void take_event(struct model *model, const struct event *event)
 {
     model->seq = event->seq;
@@ -274,6 +285,7 @@ static void take_event(struct model *model, const struct event *event)
         world_broken(model->world, "run %s has event %lld after %lld", run->id.text,
                      (long long)event->run_seq, (long long)run->seq);
     run->seq = event->run_seq;
+    check_envelope(model, event);
     touch(model, &run->id);
     if (strcmp(event->type, EV_RUN_QUEUED) == 0)
         model->stats.runs++;

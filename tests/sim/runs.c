@@ -3,6 +3,7 @@
  * workers that take their steps.  See main.c.
  */
 #include "base/clock.h"
+#include "tests/sim/expiry.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
 #include "tests/sim/sims.h"
@@ -15,6 +16,7 @@ enum { STEPS_MAX_PER_TASK = 4000 };
 struct totals {
     struct model_stats model;
     int64_t worlds, steps, crashes, jumps, lost;
+    int64_t expired; /* Tasks. */
 };
 
 static void add_up(struct totals *totals, const struct world *world, const struct model *model)
@@ -82,6 +84,7 @@ static void simulate(uint64_t seed, int64_t tasks, struct totals *totals)
     if (batches_left(&world) > 0)
         world_broken(&world, "a batch has not ended");
     add_up(totals, &world, model);
+    totals->expired += world_expire(&world);
     world_close(&world);
     model_free(model);
 }
@@ -101,8 +104,8 @@ void sim_runs(const struct sim_options *options)
            " stale reports refused, %" PRId64 " messages lost, %" PRId64 " crashes, %" PRId64
            " clock jumps, %" PRId64 " accounts parked, %" PRId64 " probes, %" PRId64
            " runs deferred, %" PRId64 " accounts chosen, %" PRId64 " pauses, %" PRId64
-           " questions, %" PRId64 " times told, %.1f s\n",
+           " questions, %" PRId64 " times told, %" PRId64 " tasks expired, %.1f s\n",
            t.steps, t.model.events, t.model.leases, t.model.stale, t.lost, t.crashes, t.jumps,
            t.model.parked, t.model.probed, t.model.deferred, t.model.chosen, t.model.pauses,
-           t.model.questions, t.model.told, seconds);
+           t.model.questions, t.model.told, t.expired, seconds);
 }

@@ -7,6 +7,7 @@
 #include "core/run/task.h"
 #include "store/pq_lib.h"
 #include "store/workspaces.h"
+#include "tests/store/schema_stock.h"
 #include "tests/store/stock.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,17 +56,34 @@ static void keep_silent(void *arg, const PGresult *result)
     (void)result;
 }
 
-void postgres_run(const char *text)
+/* "": it was carried out. */
+static void run(const char *text, char *error, size_t bytes)
 {
-    ck_assert_int_eq(pq_lib_load(NULL), RC_OK);
     PGconn *pg = pq->connectdb(postgres_url());
     pq->setNoticeReceiver(pg, keep_silent, NULL);
     PGresult *result = pq->exec(pg, text);
     ExecStatusType status = pq->resultStatus(result);
-    ck_assert_msg(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", text,
-                  pq->errorMessage(pg));
+    bool done = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+    text_copy(error, bytes, done ? "" : pq->errorMessage(pg));
     pq->clear(result);
     pq->finish(pg);
+}
+
+void postgres_run(const char *text)
+{
+    char error[512];
+    ck_assert_int_eq(pq_lib_load(NULL), RC_OK);
+    run(text, error, sizeof error);
+    ck_assert_msg(error[0] == '\0', "%s: %s", text, error);
+}
+
+bool postgres_try(const char *text)
+{
+    char error[512];
+    if (pq_lib_load(NULL) != RC_OK)
+        return false;
+    run(text, error, sizeof error);
+    return error[0] == '\0';
 }
 
 static void store_start(struct fixture *f)
@@ -82,18 +100,6 @@ static char *url_in(struct arena *arena, const char *format, const char *dir)
     if (hole == NULL)
         return arena_strdup(arena, format);
     return arena_printf(arena, "%.*s%s%s", (int)(hole - format), format, dir, hole + 2);
-}
-
-/* A schema that nobody else has. */
-char *postgres_schema(struct arena *arena)
-{
-    unsigned char random[8];
-    char name[2 * sizeof random + 1];
-    secret_bytes(random, sizeof random);
-    hex_encode(name, random, sizeof random);
-    char *schema = arena_printf(arena, "test_%s", name);
-    postgres_run(arena_printf(arena, "CREATE SCHEMA %s", schema));
-    return schema;
 }
 
 char *postgres_url_in(struct arena *arena, const char *url, const char *schema)
@@ -119,6 +125,8 @@ static void first_start(struct fixture *f)
     if (f->engine == ENGINE_FILE)
         (void)stock_copy(arena_printf(&f->arena, "%s/drover.db", f->dir));
     store_start(f);
+    if (f->schema != NULL)
+        schema_filled(f->schema);
 }
 
 struct fixture fixture_open(int engine)
@@ -129,7 +137,7 @@ struct fixture fixture_open(int engine)
     f.dir = arena_printf(&f.arena, "%s/drover-store-XXXXXX", tmp != NULL ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(f.dir));
     if (engine == ENGINE_POSTGRES) {
-        f.schema = postgres_schema(&f.arena);
+        f.schema = schema_take(&f.arena);
         f.url = postgres_url_in(&f.arena, postgres_url(), f.schema);
     } else
         f.url = url_in(&f.arena, engines[engine].url_format, f.dir);
@@ -164,7 +172,7 @@ void fixture_close(struct fixture *f)
 {
     store_close(f->store);
     if (f->schema != NULL)
-        postgres_run(arena_printf(&f->arena, "DROP SCHEMA %s CASCADE", f->schema));
+        schema_return(f->schema);
     enum rc rc = dir_remove(f->artifact_dir, &f->err);
     if (rc == RC_OK)
         rc = dir_remove(f->dir, &f->err);

@@ -12,7 +12,7 @@
  *
  * An engine joins the suite by a line in fixture.c.  PostgreSQL takes part when
  * DROVER_TEST_POSTGRES holds the URL of a database to work in (tools/postgres makes one): each test
- * gets a schema of its own there.
+ * has a schema to itself there (schema_stock.h).
  */
 #ifndef TESTS_STORE_FIXTURE_H
 #define TESTS_STORE_FIXTURE_H
@@ -35,7 +35,7 @@ struct fixture {
     int engine;
     char *dir; /* Scratch; removed at the end. */
     char *url;
-    char *schema; /* PostgreSQL: dropped at the end; else NULL. */
+    char *schema; /* PostgreSQL: returned at the end; else NULL. */
     char *artifact_dir;
     struct id workspace_id;
     struct id repository_id; /* Of "acme/billing". */
@@ -76,8 +76,8 @@ enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1, ENGINE_POSTGRES = 2 };
 /* Of DROVER_TEST_POSTGRES; NULL, and says so once, without it. */
 const char *postgres_url(void);
 char *postgres_url_in(struct arena *arena, const char *url, const char *schema);
-void postgres_run(const char *text);        /* On a connection of its own. */
-char *postgres_schema(struct arena *arena); /* Makes one; its name. */
+void postgres_run(const char *text); /* On a connection of its own. */
+bool postgres_try(const char *text); /* The same; false: it failed. */
 
 struct id fixture_id(struct fixture *f);
 /* Stored, with everything that they point at; the caller may change them and save. */

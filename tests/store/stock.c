@@ -4,6 +4,7 @@
 #include "tests/store/stock.h"
 #include "base/fd.h"
 #include "store/artifact_dir.h"
+#include "tests/store/schema_stock.h"
 #include "tests/unit/memo.h"
 #include <check.h>
 #include <fcntl.h>
@@ -50,6 +51,7 @@ static void empty(void)
         return;
     store_close(in_memory);
     in_memory = NULL;
+    schema_stock_empty();
     if (dir_remove(directory, NULL) != RC_OK)
         fprintf(stderr, "stock: %s is left\n", directory);
 }
@@ -64,6 +66,7 @@ void stock_begin(void)
     (void)snprintf(url, sizeof url, "sqlite:%s/stock.db", directory);
     if (dir_remove(directory, NULL) != RC_OK || dir_make(directory, 0700, NULL) != RC_OK)
         abort();
+    schema_stock_begin();
     if (pthread_atfork(fill, NULL, NULL) != 0 || atexit(empty) != 0)
         abort();
 }

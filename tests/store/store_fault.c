@@ -60,9 +60,11 @@ void store_fault_install(void)
 #define WHEN(word) " WHEN (current_setting(''drover.fault'', true) = ''" word "'') "
 
 static const char *const triggers[] = {
-    "CREATE FUNCTION fault_strike() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    "CREATE OR REPLACE FUNCTION fault_strike() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
     " RAISE EXCEPTION 'a fault was asked for' USING ERRCODE = '53100'; END $$",
     "DO $$ DECLARE name text; BEGIN"
+    " IF EXISTS (SELECT FROM pg_trigger WHERE tgfoid = to_regproc('fault_strike')) THEN"
+    "  RETURN; END IF;" /* The schema has had them before. */
     " FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP"
     "  EXECUTE format('CREATE CONSTRAINT TRIGGER fault_commit"
     "   AFTER INSERT OR UPDATE OR DELETE ON %I DEFERRABLE INITIALLY DEFERRED"

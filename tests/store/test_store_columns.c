@@ -6,10 +6,13 @@
 #include "store/agents.h"
 #include "store/approvals.h"
 #include "store/batches.h"
+#include "store/consumers.h"
 #include "store/deliveries.h"
 #include "store/engine.h"
 #include "store/events.h"
 #include "store/intake.h"
+#include "store/issue_states.h"
+#include "store/log_lines.h"
 #include "store/memories.h"
 #include "store/messages.h"
 #include "store/patches.h"
@@ -19,6 +22,7 @@
 #include "store/requests.h"
 #include "store/sagas.h"
 #include "store/schedules.h"
+#include "store/schemas.h"
 #include "store/shapes.h"
 #include "store/shepherds.h"
 #include "store/sinks.h"
@@ -276,6 +280,7 @@ WRITE(saga_steps_insert, struct saga_step_row)
 WRITE(saga_steps_save, struct saga_step_row)
 WRITE(schedules_put, struct schedule_row)
 WRITE(schedules_save, struct schedule_row)
+WRITE(schemas_insert, struct schema_row)
 WRITE(tokens_insert, struct token_row)
 WRITE(agents_insert, struct agent_row)
 WRITE(agents_save, struct agent_row)
@@ -288,6 +293,9 @@ WRITE(requests_insert, struct request_row)
 WRITE(requests_save, struct request_row)
 WRITE(subscriptions_put, struct subscription_row)
 WRITE(memories_insert, struct memory_row)
+WRITE(issue_states_insert, struct issue_row)
+WRITE(issue_states_save, struct issue_row)
+WRITE(milestones_save, struct milestone_row)
 WRITE(intake_insert, struct intake_row)
 WRITE(intake_save, struct intake_row)
 WRITE(messages_insert, struct message_row)
@@ -319,6 +327,21 @@ static enum rc write_account(struct db *db, const void *row, struct err *err)
     return accounts_take(db, &key, &arena, &unused, err);
 }
 
+static enum rc write_milestones_enter(struct db *db, const void *row, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct milestone_row unused;
+    return milestones_enter(db, row, &arena, &unused, err);
+}
+
+static enum rc write_consumers_make(struct db *db, const void *row, struct err *err)
+{
+    bool made;
+    return consumers_make(db, row, &made, err);
+}
+WRITE(consumers_save, struct consumer_row)
+WRITE(log_lines_insert, struct log_line_row)
+
 static enum rc write_sinks_make(struct db *db, const void *row, struct err *err)
 {
     return sinks_make(db, &(struct lease_proof){db}, row, err);
@@ -328,6 +351,8 @@ static enum rc write_sinks_save(struct db *db, const void *row, struct err *err)
 {
     return sinks_save(db, &(struct lease_proof){db}, row, NULL, err);
 }
+
+WRITE(sinks_configure, struct sink_row)
 
 enum { SAVES_MAX = 3 };
 static const struct aggregate {
@@ -347,6 +372,9 @@ static const struct aggregate {
     {"batches", &batch_shape, "id", write_batches_insert, {write_batches_save}, NULL, NULL, NULL},
     {"batch_members", &batch_member_shape, "id", write_batch_members_insert,
      {write_batch_members_save}, NULL, NULL, NULL},
+    {"consumers", &consumer_shape, "name", write_consumers_make, {write_consumers_save}, NULL,
+     NULL, NULL},
+    {"log_lines", &log_line_shape, "run_id", write_log_lines_insert, {NULL}, NULL, NULL, NULL},
     {"questions", &question_shape, "id", write_questions_insert, {write_questions_save},
      "status", "pending", "answered"},
     {"event_log", &event_shape, "id", write_events_append, {NULL}, NULL, NULL, NULL},
@@ -359,6 +387,10 @@ static const struct aggregate {
     {"job_attempts", &attempt_shape, "job_id", write_attempts_insert, {NULL}, "outcome",
      "failed", NULL},
     {"intake", &intake_shape, "id", write_intake_insert, {write_intake_save}, NULL, NULL, NULL},
+    {"issue_states", &issue_shape, "id", write_issue_states_insert, {write_issue_states_save},
+     NULL, NULL, NULL},
+    {"milestones", &milestone_shape, "id", write_milestones_enter, {write_milestones_save}, NULL,
+     NULL, NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
     {"shepherds", &shepherd_shape, "pull_request_id", write_shepherds_insert,
      {write_shepherds_save}, NULL, NULL, NULL},
@@ -379,7 +411,9 @@ static const struct aggregate {
      {write_saga_steps_save}, "status", "running", "failed"},
     {"schedules", &schedule_shape, "name", write_schedules_put, {write_schedules_save}, NULL,
      NULL, NULL},
-    {"sinks", &sink_shape, "name", write_sinks_make, {write_sinks_save}, NULL, NULL, NULL},
+    {"schemas", &schema_shape, "name", write_schemas_insert, {NULL}, NULL, NULL, NULL},
+    {"sinks", &sink_shape, "name", write_sinks_make,
+     {write_sinks_save, write_sinks_configure}, NULL, NULL, NULL},
     {"subscriptions", &subscription_shape, "name", write_subscriptions_put, {NULL}, NULL, NULL,
      NULL},
     {"tasks", &task_shape, "id", write_tasks_insert, {write_tasks_save, write_tasks_set_config},
@@ -653,10 +687,32 @@ static const struct shape name_shape = SHAPE_OF_RESULT("column", const char *, n
 
 /* What has no table of columns: few columns, or statements of its own. */
 static const char *const elsewhere[] = {
-    "artifact_chunks.", "artifact_contents.", "commit_marks.", "idempotency_keys.",
-    "job_keys.",        "job_marks.",         "leases.",       "queues.tokens",
-    "run_artifacts.",   "schema_migrations.", "settings.",     "task_dependencies.",
-    "timers.",          "workspaces.",
+    "agent_results.",
+    "issue_beats.",
+    "issue_needs.",
+    "artifact_chunks.",
+    "artifact_contents.",
+    "audit_head.",
+    "commit_marks.",
+    "idempotency_keys.",
+    "job_keys.",
+    "job_marks.",
+    "leases.",
+    "queues.tokens",
+    "run_artifacts.",
+    "run_snapshots.",
+    "schema_migrations.",
+    "settings.",
+    "task_dependencies.",
+    "timers.",
+    "workspaces.",
+    "event_log.issue_id",
+    "processed_events.",
+    "artifact_uses.",
+    "expired_tasks.",
+    "loose_artifacts.",
+    "retention_sums.",
+    "run_diagnostics.",
 };
 
 static bool is_named(const char *name, const char *table, const struct shape *shape)
@@ -682,6 +738,7 @@ static bool is_known(const char *name)
            is_named(name, "breakers", &breaker_stored_shape) ||
            is_named(name, "forge_limits", &forge_limit_shape) ||
            is_named(name, "forge_limit_shares", &forge_share_shape) ||
+           is_named(name, "audit_log", &audit_shape) ||
            is_named(name, "sink_dead_letters", &sink_dead_letter_shape);
 }
 
@@ -710,6 +767,7 @@ START_TEST(tables_of_columns_are_those_of_the_schema)
         ck_assert_msg(is_known(names[i]), "no table of columns has %s", names[i]);
     for (size_t i = 0; i < COUNT_OF(aggregates); i++)
         check_stored(names, count, aggregates[i].table, aggregates[i].shape);
+    check_stored(names, count, "audit_log", &audit_shape);
     check_stored(names, count, "queues", &queue_shape);
     check_stored(names, count, "queues", &queue_level_shape);
     check_stored(names, count, "breakers", &breaker_stored_shape);

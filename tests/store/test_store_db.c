@@ -163,6 +163,25 @@ START_TEST(a_transaction_rolls_back_unless_committed)
 }
 END_TEST
 
+START_TEST(a_long_reading_ends_when_the_server_stops)
+{
+    PROBE(f);
+    CLEANUP(rows_end) struct rows rows = {0};
+    CLEANUP(tx_abort) struct tx tx = {0};
+    atomic_int stop = 0;
+    must(insert(f.db, 1, "a", &f.err));
+    db_stop_on(f.db, &stop);
+    must(tx_begin(f.db, &tx, &f.err));
+    ck_assert_int_eq(count_rows(f.db), 1);
+    atomic_store(&stop, 1);
+    ck_assert_int_eq(db_query(f.db, &sql_count, NULL, 0, &rows, &f.err), RC_BUSY);
+    ck_assert_str_eq(f.err.code, "STOPPING");
+    tx_abort(&tx);
+    db_stop_on(f.db, NULL);
+    ck_assert_int_eq(count_rows(f.db), 1);
+}
+END_TEST
+
 START_TEST(changes_are_counted)
 {
     PROBE(f);
@@ -440,6 +459,7 @@ Suite *store_db_suite(void)
     case_add(tc, values_of_every_type_come_back);
     case_add(tc, an_empty_text_is_not_null);
     case_add(tc, a_transaction_rolls_back_unless_committed);
+    case_add(tc, a_long_reading_ends_when_the_server_stops);
     case_add(tc, changes_are_counted);
     case_add(tc, a_failed_statement_breaks_its_transaction);
     case_add(tc, a_savepoint_is_undone_alone);

@@ -46,6 +46,7 @@ START_TEST(every_column_comes_back)
                                         .causation_id = fixture_id(&f),
                                         .actor = {"worker", "w1"},
                                         .traceparent = "00-a-b-01",
+                                        .tags = "urgent,repository:acme/billing",
                                         .data = STR("{\"files\": 1}"),
                                     });
     struct event_filter filter = {.limit = 10};
@@ -69,6 +70,7 @@ START_TEST(every_column_comes_back)
     ck_assert_str_eq(got->actor.type, "worker");
     ck_assert_str_eq(got->actor.id, "w1");
     ck_assert_str_eq(got->traceparent, "00-a-b-01");
+    ck_assert_str_eq(got->tags, "urgent,repository:acme/billing");
     ck_assert_bytes_eq(got->data, "{\"files\": 1}");
 }
 END_TEST
@@ -237,6 +239,43 @@ START_TEST(listings_filter_and_go_on_after_a_place)
 }
 END_TEST
 
+START_TEST(events_are_chosen_by_types_tags_and_severity)
+{
+    FIXTURE(f);
+    static const struct {
+        struct event_selector selector;
+        const char *want;
+    } cases[] = {
+        {{{NULL}, {NULL}, SEVERITY_DEBUG}, "0123"},
+        {{{EV_PR_CREATED, "com.>"}, {NULL}, SEVERITY_DEBUG}, "13"},
+        {{{NULL}, {"urgent"}, SEVERITY_DEBUG}, "12"},
+        {{{NULL}, {"urgent", "agent:bob"}, SEVERITY_DEBUG}, "2"},
+        {{{NULL}, {"urg"}, SEVERITY_DEBUG}, ""},
+        {{{NULL}, {NULL}, SEVERITY_WARNING}, "23"},
+        {{{NULL}, {NULL}, SEVERITY_ERROR}, "2"},
+        {{{"com.>"}, {"urgent"}, SEVERITY_DEBUG}, ""},
+    };
+    struct event events[] = {event_of(&f, EV_REPOSITORY_REMOVED), event_of(&f, EV_PR_CREATED),
+                             event_of(&f, EV_JOB_DEAD_LETTERED), event_of(&f, "com.example.x")};
+    events[1].tags = "urgent";
+    events[2].tags = "agent:bob,urgent";
+    events[3].source = "s";
+    events[3].source_id = "i";
+    events[3].attributes = STR("{\"severity\":\"warning\"}");
+    for (size_t i = 0; i < COUNT_OF(events); i++)
+        events[i] = append(&f, events[i]);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct event_filter filter = {.selector = &cases[i].selector, .limit = 10};
+        struct event *got;
+        size_t count;
+        must(events_list(f.db, &filter, &f.arena, &got, &count, &f.err));
+        ck_assert_msg(count == strlen(cases[i].want), "case %zu: %zu events", i, count);
+        for (size_t j = 0; j < count; j++)
+            ck_assert_str_eq(got[j].id.text, events[cases[i].want[j] - '0'].id.text);
+    }
+}
+END_TEST
+
 START_TEST(a_rare_type_is_found_beyond_the_first_page)
 {
     FIXTURE(f);
@@ -306,7 +345,7 @@ START_TEST(the_view_shows_events_in_the_common_shape)
     struct event event = event_of(&f, EV_TASK_ACCEPTED);
     event.causation_id = fixture_id(&f);
     event.correlation_id = fixture_id(&f);
-    event.time_us = INT64_C(1783080000123000);
+    event.time_us = INT64_C(1783080000123456);
     append(&f, event);
     CLEANUP(rows_end) struct rows rows = {0};
     must(db_query(f.db, &sql_view, NULL, 0, &rows, &f.err));
@@ -318,7 +357,53 @@ START_TEST(the_view_shows_events_in_the_common_shape)
     ck_assert_str_eq(row_text(&rows, 4), "{}");
     ck_assert_str_eq(row_text(&rows, 5), event.causation_id.text);
     ck_assert_str_eq(row_text(&rows, 6), event.correlation_id.text);
-    ck_assert_str_eq(row_text(&rows, 7), "2026-07-03T12:00:00.123Z");
+    ck_assert_str_eq(row_text(&rows, 7), _i == ENGINE_POSTGRES ? "2026-07-03 12:00:00.123456+00"
+                                                               : "2026-07-03 12:00:00.123456");
+}
+END_TEST
+
+START_TEST(the_view_fails_on_no_event)
+{
+    FIXTURE(f);
+    static const char *const data[] = {"null",
+                                       "[1]",
+                                       "\"text\"",
+                                       "{\"issueId\": {}}",
+                                       "{\"issueId\": \"\"}",
+                                       "{\"a\": \"\\u0000\"}",
+                                       "{\"issueId\": \"\\u0000\"}",
+                                       "{\"issueId\": true}"};
+    for (size_t i = 0; i < COUNT_OF(data); i++) {
+        struct event event = event_of(&f, EV_TASK_REJECTED);
+        event.data = str_of(data[i]);
+        append(&f, event);
+    }
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc;
+    size_t count = 0;
+    must(db_query(f.db, &sql_view, NULL, 0, &rows, &f.err));
+    for (; (rc = rows_next(&rows, &f.err)) == RC_OK; count++) {
+        ck_assert_str_eq(row_text(&rows, 2), "REJECTED");
+        ck_assert_str_eq(row_text(&rows, 6), row_text(&rows, 0)); /* A group of its own. */
+    }
+    must_be(RC_NOT_FOUND, rc);
+    ck_assert_uint_eq(count, COUNT_OF(data));
+}
+END_TEST
+
+START_TEST(a_lag_counts_from_the_cursor_to_the_end)
+{
+    FIXTURE(f);
+    struct event_lag lag;
+    must(events_lag(f.db, 0, &lag, &f.err));
+    ck_assert(lag.places == 0 && lag.first_us == 0);
+    struct event first = append(&f, event_of(&f, EV_TASK_ACCEPTED));
+    struct event last = append(&f, event_of(&f, EV_TASK_ACCEPTED));
+    must(events_lag(f.db, first.seq - 1, &lag, &f.err));
+    ck_assert_int_eq(lag.places, last.seq - first.seq + 1);
+    ck_assert_int_eq(lag.first_us, first.time_us);
+    must(events_lag(f.db, last.seq, &lag, &f.err));
+    ck_assert(lag.places == 0 && lag.first_us == 0);
 }
 END_TEST
 
@@ -327,10 +412,13 @@ Suite *store_events_suite(void)
     Suite *suite = suite_create("store_events");
     TCase *tc = tcase_create("events");
     case_add(tc, every_column_comes_back);
+    case_add(tc, the_view_fails_on_no_event);
+    case_add(tc, a_lag_counts_from_the_cursor_to_the_end);
     case_add(tc, source_and_id_are_taken_once);
     case_add(tc, seq_grows_and_the_last_is_known);
     case_add(tc, a_place_in_a_run_is_taken_once);
     case_add(tc, listings_filter_and_go_on_after_a_place);
+    case_add(tc, events_are_chosen_by_types_tags_and_severity);
     case_add(tc, a_rare_type_is_found_beyond_the_first_page);
     case_add(tc, times_need_not_follow_the_log);
     case_add(tc, the_view_shows_events_in_the_common_shape);

@@ -57,8 +57,11 @@ START_TEST(the_last_use_of_a_token_moves_forward_only)
     struct token_row got,
         row = {.id = fixture_id(&f), .name = "ann", .role = ROLE_VIEWER, .sha256 = "aa"};
     must(tokens_insert(f.db, &row, &f.err));
-    must(tokens_used(f.db, &row.id, 20, &f.err));
-    must(tokens_used(f.db, &row.id, 10, &f.err));
+    bool first = false;
+    must(tokens_used(f.db, &row.id, 20, 15, &first, &f.err));
+    ck_assert(first);
+    must(tokens_used(f.db, &row.id, 10, 5, &first, &f.err));
+    ck_assert(!first);
     must(tokens_get(f.db, &row.id, &f.arena, &got, &f.err));
     ck_assert_int_eq(got.last_used_us, 20);
 }

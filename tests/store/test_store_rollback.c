@@ -13,6 +13,7 @@
 #include "core/event_types.h"
 #include "store/settings.h"
 #include "tests/store/fixture.h"
+#include "tests/store/schema_stock.h"
 #include "tests/store/stock.h"
 #include "tests/store/store_fault.h"
 #include "tests/unit/lab.h"
@@ -29,6 +30,8 @@ static void bench_open(struct bench *bench, int engine)
     stock_refuse();
     bench->f = fixture_open(engine);
     store_fault_arm(bench->f.db);
+    if (bench->f.schema != NULL)
+        schema_keep(bench->f.schema);
     lab_open(&bench->lab, &(struct lab_options){.store = bench->f.store});
     struct lease_claim claim = {.name = LEASE_TIMERS,
                                 .holder = "node-1",

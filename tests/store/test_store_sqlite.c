@@ -322,10 +322,15 @@ START_TEST(the_log_gets_its_room_between_commits)
 }
 END_TEST
 
+/*
+ * A checkpoint gives up after a moment, and the next comes later: how many it takes depends on how
+ * long the machine keeps a reader from its next row, so only the number of batches is bounded.  A
+ * log that never starts over holds all that was written.
+ */
 START_TEST(readers_do_not_keep_the_log_from_starting_over)
 {
     FIXTURE_ON(f, ENGINE_FILE);
-    enum { JOB_BYTES = 100000, BATCH = 20, BATCHES = 60, LOG_BYTES_MAX = 60000000 };
+    enum { JOB_BYTES = 100000, BATCH = 20, BATCHES_MAX = 400 };
     char *payload = arena_alloc(&f.arena, JOB_BYTES);
     memset(payload, '1', JOB_BYTES);
     struct busy_reader readers[2] = {{.store = f.store}, {.store = f.store}};
@@ -333,8 +338,9 @@ START_TEST(readers_do_not_keep_the_log_from_starting_over)
     for (size_t i = 0; i < COUNT_OF(readers); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, read_without_pause, &readers[i]), 0);
     char *log = arena_printf(&f.arena, "%s/drover.db-wal", f.dir);
-    struct stat status;
-    for (int i = 0; i < BATCHES; i++) {
+    int batches = 0;
+    for (int64_t written = 0; bytes_of(log) >= written; written += (int64_t)BATCH * JOB_BYTES) {
+        ck_assert_int_lt(batches++, BATCHES_MAX);
         struct tx tx;
         must(tx_begin(f.db, &tx, &f.err));
         for (int j = 0; j < BATCH; j++) {
@@ -343,8 +349,6 @@ START_TEST(readers_do_not_keep_the_log_from_starting_over)
             must(jobs_insert(f.db, &job, &f.err));
         }
         must(tx_commit(&tx, &f.err));
-        ck_assert_int_eq(stat(log, &status), 0);
-        ck_assert_int_lt(status.st_size, LOG_BYTES_MAX);
     }
     for (size_t i = 0; i < COUNT_OF(readers); i++) {
         atomic_store(&readers[i].stop, true);

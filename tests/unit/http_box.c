@@ -183,6 +183,7 @@ void box_start_with(const struct box_times *times)
         .request_ms = times->request_ms,
         .stall_ms = times->stall_ms,
         .idle_ms = 60000,
+        .unread_ms = 60000,
         .request_bytes = sizeof(struct http_request),
         .gate = gate,
         .handle = handle,

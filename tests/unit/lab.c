@@ -10,7 +10,9 @@
 #include "control/run/stop.h"
 #include "control/watch/doctor.h"
 #include "control/watch/due.h"
+#include "store/audit.h"
 #include "tests/store/fixture.h"
+#include "tests/store/schema_stock.h"
 #include "tests/store/stock.h"
 #include "tests/unit/honest.h"
 #include <check.h>
@@ -33,7 +35,7 @@ static const char *store_url(struct lab *lab, int engine)
 {
     if (engine == LAB_SQLITE)
         return "sqlite::memory:";
-    lab->schema = postgres_schema(&lab->arena);
+    lab->schema = schema_take(&lab->arena);
     return postgres_url_in(&lab->arena, postgres_url(), lab->schema);
 }
 
@@ -64,6 +66,8 @@ static void open_store(struct lab *lab, const struct lab_options *options)
         store.url = store_url(lab, options->engine);
         ck_assert_msg(store_open(&store, &lab->own, &err) == RC_OK, "%s", err.text);
     }
+    if (lab->schema != NULL)
+        schema_filled(lab->schema);
     lab->store = options->store != NULL ? options->store : lab->own;
 }
 
@@ -78,6 +82,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
     struct err err = {0};
     struct random random = random_seeded(7);
     struct committer_options committer = {
+        .retention = expiry_rules_default(),
         .hooks = &control_hooks,
         .store = lab->store,
         .clock = {lab_now, lab},
@@ -100,7 +105,7 @@ void lab_close(struct lab *lab)
     committer_free(lab->committer);
     store_close(lab->own);
     if (lab->schema != NULL)
-        postgres_run(arena_printf(&lab->arena, "DROP SCHEMA %s CASCADE", lab->schema));
+        schema_return(lab->schema);
     arena_release(&lab->arena);
     ck_assert_int_eq(dir_remove(lab->dir, NULL), RC_OK);
 }
@@ -327,6 +332,15 @@ int lab_count_events(struct lab *lab, const struct id *run_id, const char *type)
     for (size_t i = 0; i < count; i++)
         matching += strcmp(events[i].type, type) == 0;
     return matching;
+}
+
+int lab_count_audit(struct lab *lab, const char *action, const char *resource_id)
+{
+    struct audit_filter filter = {.action = action, .resource_id = resource_id, .limit = 1000};
+    struct audit_entry *rows;
+    size_t count;
+    ck_assert_int_eq(audit_list(lab->db, &filter, &lab->arena, &rows, &count, NULL), RC_OK);
+    return (int)count;
 }
 
 void lab_check(struct lab *lab)

@@ -18,7 +18,7 @@ struct lab {
     struct arena arena; /* Everything that the helpers give out lives until lab_close. */
     int64_t now_us;
     char dir[256];
-    char *schema; /* On PostgreSQL: dropped at the end; else NULL. */
+    char *schema; /* On PostgreSQL: returned at the end; else NULL. */
     int answered; /* Commands that lab_post'ed ones have answered so far. */
 };
 
@@ -76,6 +76,8 @@ struct run_row lab_run(struct lab *lab, const struct id *run_id);
 struct task_row lab_task(struct lab *lab, const struct id *run_id);
 /* How many events of this type the run (and its task) has. */
 int lab_count_events(struct lab *lab, const struct id *run_id, const char *type);
+/* How many rows the audit log has of this action, about this resource. */
+int lab_count_audit(struct lab *lab, const char *action, const char *resource_id);
 /* The invariants that control/watch/doctor.c knows; fails the test with what it found. */
 void lab_check(struct lab *lab);
 

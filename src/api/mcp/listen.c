@@ -150,10 +150,8 @@ static void add_watch(struct listener *listener, const char *uri, const struct b
     watch->task_id = filter->task_id;
     watch->wake.run = on_wake;
     struct subscription_options options = {
-        .name = "mcp",
+        .who = BUS_MCP,
         .filter = *filter,
-        .capacity = 1,
-        .overflow = BUS_DROP_OLDEST,
         .wake = post_wake,
         .ctx = watch,
     };

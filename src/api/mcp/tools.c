@@ -1,4 +1,5 @@
 #include "api/mcp/tools.h"
+#include "api/audit_calls.h"
 #include "api/mcp/input.h"
 #include "api/mcp/mcp_parts.h"
 #include "api/mcp/tasks.h"
@@ -34,6 +35,8 @@ static const struct tool_row rows[] = {
     {"get_answer", GET("/v1/jobs/{id}/questions/{question}"), .path = {"claimId", "questionId"}},
     {"wait_for_event", GET("/v1/events/next"), .waits = "Waiting for an event"},
     {"append_event", POST("/v1/events")},
+    {"list_assignments", GET("/v1/lifecycle")},
+    {"get_issue", GET("/v1/lifecycle/{issue}"), .path = {"issueId"}},
     {"list_agents", GET("/v1/agents")},
     {"register_agent", POST("/v1/agents")},
     {"launch_agent", POST("/v1/agents/{id}/launch"), .path = {"agent"}},
@@ -299,10 +302,8 @@ static bool note_messages(struct rpc *rpc, const struct http_request *inner)
     buf_init(&body, QUERY_BYTES_MAX);
     buf_addf(&body, "{\"jobs\":[{\"id\":\"%.*s\",\"epoch\":%" PRId64, ID_TEXT_BYTES,
              js_get_str(arguments, "claimId", ""), js_get_int(arguments, "epoch", 0));
-    buf_addf(&body,
-             ",\"events\":[{\"type\":\"" EV_MESSAGE_DELIVERED "\",\"data\":{\"seq\":%" PRId64
-             "}}]}]}",
-             js_get_int(js_at(messages, count - 1), "seq", 0));
+    buf_addf(&body, ",\"events\":[{\"type\":\"%s\",\"data\":{\"seq\":%" PRId64 "}}]}]}",
+             EV_MESSAGE_DELIVERED, js_get_int(js_at(messages, count - 1), "seq", 0));
     rpc_ask(rpc,
             &(struct rpc_ask){.route = rpc_route(HTTP_POST, "/v1/jobs/progress"),
                               .body = buf_str(&body)},
@@ -424,7 +425,10 @@ void tools_call(struct rpc *rpc)
         return;
     }
     struct err err = {0};
-    if (auth_route(&rpc->call->who, tool->route, &err) != RC_OK) {
+    enum rc rc = auth_route(&rpc->call->who, tool->route, &err);
+    if (rc != RC_OK) {
+        audit_calls_refused(rpc->call, tool->route,
+                            &(struct audit_refusal){problem_status(rc), err.code});
         mcp_tool_error(rpc, arena_printf(arena, "%s: %s", err.code, err.text));
         return;
     }

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "control/admit/acceptance.h"
 #include "control/admit/repo_load.h"
+#include "control/commit/elapsed.h"
 #include "control/commit/isolate.h"
 #include "control/run/account_pool.h"
 #include "control/run/account_view.h"
@@ -189,15 +190,32 @@ static struct start_facts facts_for(const struct admission *admission, const str
 
 /* ---- one run ---- */
 
+/* It has a slot; no worker has its first job yet. */
+static enum rc emit_acquired(struct context *ctx, struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "runId", run->id.text);
+    jw_kstr(&body.jw, "taskId", flow->task.id.text);
+    jw_kint(&body.jw, "runNo", run->run_no);
+    jw_kstr(&body.jw, "repositoryId", run->repository_id.text);
+    jw_kstr(&body.jw, "jobId", run->job_id.text);
+    jw_kint(&body.jw, "priority", flow->task.priority);
+    jw_kint(&body.jw, "waitedMs", elapsed_ms(ctx, run->queued_us));
+    jw_optstr(&body.jw, "account", run->account);
+    return flow_emit(ctx, flow, EV_RUN_ACQUIRED, &body);
+}
+
 static enum rc start(struct admission *admission, struct flow *flow,
                      const struct repo_config *config)
 {
     struct context *ctx = admission->ctx;
     enum rc rc = flow_move(ctx, flow, RUN_EV_ADMIT, "Admitted: a slot is free");
     if (rc == RC_OK)
-        rc = flow_emit(ctx, flow, EV_RUN_ACQUIRED, NULL);
-    if (rc == RC_OK)
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
+    if (rc == RC_OK)
+        rc = emit_acquired(ctx, flow);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
     int64_t left_us = config->timeouts.run_ms * US_PER_MS;

@@ -412,7 +412,10 @@ static enum rc apply_submit(struct context *ctx, struct command *command)
     if (rc != RC_OK || cmd->repeated)
         return rc;
     rc = resolve(ctx, cmd);
-    return rc == RC_OK && !cmd->dry_run ? insert(ctx, cmd) : rc;
+    if (rc == RC_OK && !cmd->dry_run)
+        rc = insert(ctx, cmd);
+    command->made = cmd->batch_id;
+    return rc;
 }
 
 static const struct command_ops submit_ops = {.name = "batch_submit", .apply = apply_submit};

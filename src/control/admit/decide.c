@@ -6,6 +6,7 @@
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
+#include "control/run/policies.h"
 #include "control/run/results.h"
 #include "core/event_types.h"
 #include "core/run/policy.h"
@@ -52,6 +53,12 @@ static enum rc check_reason(struct context *ctx, const struct approval_row *row,
 static enum rc emit_override(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     bool approved = strcmp(row->status, "approved") == 0;
+    if (approved)
+        policies_audit_override(ctx,
+                                &(struct policy_override){.policy_id = POLICY_FORBIDDEN_PATHS,
+                                                          .resource_type = "patch",
+                                                          .resource_id = flow->run.patch_id.text,
+                                                          .reason = row->reason});
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "approvalId", row->id.text);

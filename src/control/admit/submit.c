@@ -23,10 +23,12 @@
 #include "core/agent/addressee.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
+#include "core/text/prose.h"
 #include "store/repositories.h"
 #include <string.h>
 
-enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not in events. */
+/* A longer scope is in the task only, not in events. */
+enum { SCOPE_TOLD_BYTES = 8 * 1024, SCOPE_SUMMARY_MAX = 200 };
 #define IDEMPOTENCY_TTL_US (24 * US_PER_HOUR)
 
 /* ---- the idempotency key ---- */
@@ -361,6 +363,17 @@ static void write_depends_on(struct context *ctx, const struct submission *want,
     task->depends_on = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
 }
 
+/* "src/billing, and 3 more"; for the whole repository "". */
+static const char *summarize_scope(struct context *ctx, struct str scope)
+{
+    CLEANUP(js_freep) struct js *globs = NULL;
+    if (scope.len <= strlen("[]") || js_parse(scope.at, scope.len, &globs, NULL) != RC_OK)
+        return "";
+    const char *first = prose_line(ctx->arena, js_str(js_at(globs, 0), ""), SCOPE_SUMMARY_MAX);
+    size_t more = js_count(globs) - 1;
+    return more == 0 ? first : arena_printf(ctx->arena, "%s, and %zu more", first, more);
+}
+
 static enum rc emit_submitted(struct context *ctx, struct flow *flow)
 {
     const struct task_row *task = &flow->task;
@@ -381,13 +394,43 @@ static enum rc emit_submitted(struct context *ctx, struct flow *flow)
     jw_optstr(&body.jw, "agent", task->agent);
     if (task->scope.len <= SCOPE_TOLD_BYTES)
         jw_kraw(&body.jw, "scope", task->scope);
-    enum rc rc = flow_emit_task(ctx, flow, EV_TASK_SUBMITTED, &body);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(event_body_release) struct event_body accepted;
-    event_body_open(&accepted);
-    jw_kstr(&accepted.jw, "taskId", task->id.text);
-    return flow_emit_task(ctx, flow, EV_TASK_ACCEPTED, &accepted);
+    jw_kstr(&body.jw, "scopeSummary", summarize_scope(ctx, task->scope));
+    return flow_emit_task(ctx, flow, EV_TASK_SUBMITTED, &body);
+}
+
+/* Well formed, with a repository and a configuration; these are the limits that it gets. */
+static enum rc emit_validated(struct context *ctx, struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "taskId", flow->task.id.text);
+    jw_kstr(&body.jw, "repositoryId", flow->task.repository_id.text);
+    if (run->max_turns > 0)
+        jw_kint(&body.jw, "maxTurns", run->max_turns);
+    if (run->budget_microusd > 0)
+        jw_kreal(&body.jw, "maxBudgetUsd", (double)run->budget_microusd / 1e6);
+    if (run->max_tokens > 0)
+        jw_kint(&body.jw, "maxTokens", run->max_tokens);
+    return flow_emit_task(ctx, flow, EV_TASK_VALIDATED, &body);
+}
+
+static enum rc emit_accepted(struct context *ctx, struct flow *flow)
+{
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "taskId", flow->task.id.text);
+    return flow_emit_task(ctx, flow, EV_TASK_ACCEPTED, &body);
+}
+
+static enum rc emit_entry(struct context *ctx, struct flow *flow)
+{
+    enum rc rc = emit_submitted(ctx, flow);
+    if (rc == RC_OK)
+        rc = emit_validated(ctx, flow);
+    if (rc == RC_OK)
+        rc = emit_accepted(ctx, flow);
+    return rc == RC_OK ? flow_emit_queued(ctx, flow) : rc;
 }
 
 /* override_reason: why an admin admits what policy denies, or NULL. */
@@ -396,9 +439,7 @@ static enum rc write_rows(struct context *ctx, const struct submission *want, st
 {
     enum rc rc = flow_new_run(ctx, flow, 1);
     if (rc == RC_OK)
-        rc = emit_submitted(ctx, flow);
-    if (rc == RC_OK)
-        rc = flow_emit_queued(ctx, flow);
+        rc = emit_entry(ctx, flow);
     if (rc == RC_OK && override_reason != NULL)
         rc = policies_override_mode(ctx, flow, override_reason);
     /* Last: the rows store the id and the number of their last event. */
@@ -510,6 +551,7 @@ static enum rc apply_submit(struct context *ctx, struct command *command)
     enum rc rc = submit_task(ctx, &cmd->task, &cmd->answer);
     command->refused = cmd->answer.refused;
     command->explained = cmd->answer.explained;
+    command->made = cmd->answer.task_id;
     return rc;
 }
 

@@ -1,4 +1,5 @@
 #include "control/agents/agent_flow.h"
+#include "core/event_tags.h"
 #include "core/event_types.h"
 #include "store/timers.h"
 #include "store/tokens.h"
@@ -47,9 +48,13 @@ void agent_event_open(struct event_body *body, const struct agent_row *row)
 enum rc agent_emit(struct context *ctx, const struct agent_row *row, const char *type,
                    struct event_body *body)
 {
+    struct event_tags tags = {0};
+    event_tags_name(&tags, "persona", row->persona);
+    event_tags_name(&tags, "agent", row->name);
     struct event event = {
         .type = type,
         .subject = arena_printf(ctx->arena, "agent/%s", row->name),
+        .tags = event_tags_text(&tags, ctx->arena),
         .correlation_id = row->id,
         .data = event_body_close(body),
     };

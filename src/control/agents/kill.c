@@ -87,7 +87,7 @@ static enum rc fail(struct context *ctx, struct job_row *job, const struct agent
         .code = "agent_killed",
         .message = message,
     };
-    const struct job_failure failure = {"agent_killed", message, false};
+    const struct job_failure failure = {"agent_killed", message, false, job->worker};
     enum rc rc = settle(ctx, job, &settlement);
     return rc == RC_OK ? ctx->hooks->jobs->failed(ctx, job, &failure) : rc;
 }

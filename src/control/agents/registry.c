@@ -33,7 +33,7 @@ static enum rc apply_register(struct context *ctx, struct command *command)
 {
     struct cmd_agent_register *cmd = (struct cmd_agent_register *)command;
     struct agent_row *row = &cmd->row;
-    row->id = context_id(ctx);
+    row->id = command->made = context_id(ctx);
     row->workspace_id = ctx->workspace_id;
     row->state = INSTANCE_REGISTERED;
     row->created_by = ctx->actor.id;

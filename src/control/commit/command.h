@@ -32,6 +32,7 @@ struct command;
 struct job_about; /* What a job is about: store/job_marks.h. */
 struct context;   /* What a command may use while it is applied: control/commit/context.h. */
 struct read_ahead;
+struct audit_call; /* audit_trail.h */
 
 /* To add one: a struct that starts with struct command, declared in the header of its noun (as in
    control/admit/retry.h); its ops and its constructor (as in control/admit/retry.c), with `names`
@@ -63,6 +64,7 @@ struct command {
     const char *bound_to; /* Queues that the token is limited to; NULL: no limit. */
     const char *principal; /* Whose leases it may take, renew and settle (principal.h); or NULL. */
     const char *traceparent;
+    const struct audit_call *audit; /* Recorded in the audit log with its change; NULL: not. */
     void (*done)(struct command *command);
     void *owner; /* The caller's, for done(). */
 
@@ -84,6 +86,8 @@ struct command {
     int64_t wait_until_us; /* Set by apply of a command that may wait, with waiter. */
     const char *waiter;    /* The worker's name. */
     int64_t look_us;       /* While parked: apply again at this time; 0: when there is work. */
+    struct id made;        /* What it has made, for the audit log; or none. */
+    bool audited;          /* Its row is noted: it is not when it is applied again. */
 };
 
 /* bytes: of the struct that starts with a struct command. */

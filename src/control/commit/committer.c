@@ -270,6 +270,11 @@ static void *thread_main(void *arg)
     }
 }
 
+const struct committer_limits *committer_limits(const struct committer *committer)
+{
+    return &committer->options.limits;
+}
+
 enum rc committer_start(struct committer *committer, struct err *err)
 {
     for (size_t i = 0; i < committer->options.lanes; i++) {

@@ -17,6 +17,7 @@
 #include "control/commit/hooks.h"
 #include "core/config/account_config.h"
 #include "core/config/notify.h"
+#include "core/expiry_rules.h"
 #include "store/store.h"
 
 struct committer; /* Owned by control. */
@@ -59,6 +60,7 @@ struct committer_options {
     struct str defaults; /* The server's layer under every repository's document; or empty. */
     struct notify_channels channels; /* Not owned. */
     struct account_configs accounts; /* Not owned. */
+    struct expiry_rules retention;
     const struct control_hooks *hooks;
     size_t lanes; /* At least one; more only on a store with concurrent writers. */
     /* Called on the lane after each commit that wrote or set a due time.  Must not block. */
@@ -75,6 +77,8 @@ struct committer_stats {
 MUST_USE enum rc committer_new(const struct committer_options *options,
                                struct committer **ret_committer, struct err *err);
 void committer_free(struct committer *committer);
+
+const struct committer_limits *committer_limits(const struct committer *committer);
 
 /* Starts and ends the threads of the lanes.  Stop finishes what waits and answers parked leases
    with RC_OK, empty. */

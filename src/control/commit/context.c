@@ -1,4 +1,7 @@
 #include "control/commit/context.h"
+#include "control/commit/event_faults.h"
+#include "core/event_tags.h"
+#include "core/traceparent.h"
 #include "store/events.h"
 #include <string.h>
 
@@ -96,16 +99,58 @@ void context_due(struct context *ctx, int64_t due_us)
         ctx->round->due_us = due_us;
 }
 
+void context_audit(struct context *ctx, const struct audit_entry *entry)
+{
+    struct audit_entry full = *entry;
+    const struct audit_call *call = ctx->audit_call;
+    full.time_us = ctx->now_us;
+    if (full.actor_type == NULL) {
+        full.actor_type = ctx->actor.type;
+        full.actor_id = ctx->actor.id;
+    }
+    if (entry->actor_type == NULL && call != NULL) {
+        full.token_id = call->token_id;
+        full.role = call->role;
+        full.address = call->address;
+        full.request_id = call->request_id;
+    }
+    ctx->round->audit = audit_trail_add(ctx->round->audit, &full, ctx->batch_arena);
+}
+
+const char *context_own_trace(const struct context *ctx, const struct id *flow,
+                              const struct id *run_id)
+{
+    char *text = arena_alloc(ctx->arena, TRACEPARENT_BYTES);
+    traceparent_of_ids(flow, id_is_none(run_id) ? flow : run_id, text);
+    return text;
+}
+
+/* What is about a repository, and no task. */
+static const char *tags_of_subject(const struct context *ctx, const char *subject)
+{
+    static const char repository[] = "repository/";
+    struct event_tags tags = {0};
+    if (subject == NULL || !text_starts(subject, repository))
+        return NULL;
+    event_tags_name(&tags, "repository", subject + strlen(repository));
+    return event_tags_text(&tags, ctx->arena);
+}
+
 static void fill_in(struct context *ctx, struct event *event)
 {
     event->id = context_id(ctx);
-    event->version = 1;
+    const struct event_type *entry = event_type_find(event->type);
+    event->version = entry != NULL ? entry->version : 1;
     if (event->time_us < ctx->now_us)
         event->time_us = ctx->now_us;
     event->workspace_id = ctx->workspace_id;
     event->actor = ctx->actor;
+    if (event->tags == NULL && event->source == NULL)
+        event->tags = tags_of_subject(ctx, event->subject);
     if (event->traceparent == NULL)
         event->traceparent = ctx->traceparent;
+    if (event->traceparent == NULL && !id_is_none(&event->correlation_id))
+        event->traceparent = context_own_trace(ctx, &event->correlation_id, &event->run_id);
 }
 
 enum rc context_append(struct context *ctx, struct event *event, struct id *ret_id)
@@ -114,6 +159,7 @@ enum rc context_append(struct context *ctx, struct event *event, struct id *ret_
     enum rc rc = events_append(ctx->db, event, ctx->err);
     if (rc != RC_OK)
         return rc;
+    event_faults_look(event);
     ctx->round->appended = true;
     if (ret_id != NULL)
         *ret_id = event->id;

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/random.h"
 #include "base/rc.h"
+#include "control/commit/audit_trail.h"
 #include "control/commit/committer.h"
 #include "control/commit/hooks.h"
 #include "control/commit/queue_book.h"
@@ -67,6 +68,7 @@ struct round {
     const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
     struct account_view *accounts;               /* As account_view.c read them; NULL: not yet. */
     const struct killed_agents *killed;          /* As claim.c read them; NULL: not yet. */
+    const struct audit_pending *audit; /* Rows for the end of the transaction, newest first. */
 };
 
 struct context {
@@ -78,11 +80,13 @@ struct context {
     struct arena *arena;
     struct actor actor;
     const char *traceparent;
+    const struct audit_call *audit_call; /* Of the command; NULL: none. */
     struct id workspace_id;
     const struct committer_limits *limits;
     struct str defaults; /* JSON: see effective.h; or empty. */
     const struct notify_channels *channels;
     const struct account_configs *accounts;
+    const struct expiry_rules *retention;
     const struct queue_book *queues;
     struct config_book *configs;
     struct swarms *swarms;
@@ -111,8 +115,14 @@ void context_ready_marked(struct context *ctx, const struct job_row *job,
 void context_taken(struct context *ctx, const struct job_row *job);
 /* Something will be due then. */
 void context_due(struct context *ctx, int64_t due_us);
-/* Fills id, workspace, actor, trace and, unless a later one is set, time; appends.  *ret_id may be
-   NULL. */
+/* A row of the audit log, written with this transaction: see audit_trail_add.  Without actor_type
+   it is the actor of the context, with what is known of the call. */
+void context_audit(struct context *ctx, const struct audit_entry *entry);
+/* The trace of a flow that no client has given one: its id, with its run (or itself) as parent. */
+const char *context_own_trace(const struct context *ctx, const struct id *flow,
+                              const struct id *run_id);
+/* Fills id, workspace, actor and, unless they are set, trace and a later time; appends.  The trace
+   is that of the request, or follows from the correlation.  *ret_id may be NULL. */
 MUST_USE enum rc context_append(struct context *ctx, struct event *event, struct id *ret_id);
 /* The same for one of a client, unless it is there already (events_append_once); a traceparent of
    its own stays. */

@@ -4,6 +4,7 @@
 #ifndef CONTROL_COMMIT_HOOKS_H
 #define CONTROL_COMMIT_HOOKS_H
 #include "base/rc.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 struct context;
@@ -11,6 +12,8 @@ struct db;
 struct read_ahead;
 struct job_hooks;
 struct flow;
+struct cloud_event;
+struct issue_claim;
 
 struct control_hooks {
     /* Starts runs that wait for a slot, at the end of a batch that may have freed one.  *state is
@@ -23,5 +26,8 @@ struct control_hooks {
     /* After every event of a run or task (control/run/flow.h), which is being changed: *flow is not
        saved yet. */
     enum rc (*run_event)(struct context *ctx, const struct flow *flow, const char *type);
+    /* An event of an issue that a client appends (control/run/append_event.h). */
+    enum rc (*issue_event)(struct context *ctx, const struct cloud_event *given,
+                           const struct issue_claim *claim, bool *ret_new);
 };
 #endif

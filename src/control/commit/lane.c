@@ -18,6 +18,7 @@
 #include "control/commit/config_book.h"
 #include "control/commit/context.h"
 #include "control/commit/read_ahead.h"
+#include "core/event_types.h"
 #include "store/workspaces.h"
 #include <assert.h>
 #include <string.h>
@@ -122,11 +123,13 @@ static struct context batch_cx(struct batch *batch, struct command *command)
         .arena = command != NULL ? &command->arena : &lane->arena,
         .actor = command != NULL ? command->actor : (struct actor){"system", "drover"},
         .traceparent = command != NULL ? command->traceparent : NULL,
+        .audit_call = command != NULL ? command->audit : NULL,
         .workspace_id = lane->options.workspace_id,
         .limits = &lane->options.committer->limits,
         .defaults = lane->options.committer->defaults,
         .channels = &lane->options.committer->channels,
         .accounts = &lane->options.committer->accounts,
+        .retention = &lane->options.committer->retention,
         .queues = &lane->queues,
         .configs = &lane->configs,
         .swarms = lane->options.swarms,
@@ -135,6 +138,33 @@ static struct context batch_cx(struct batch *batch, struct command *command)
         .batch_arena = &lane->arena,
         .careful = batch->single,
     };
+}
+
+/* Refused, but something was recorded: see struct command. */
+static const char *outcome_of(enum rc refused)
+{
+    if (refused == RC_OK)
+        return AUDIT_DONE;
+    return refused == RC_DENIED ? AUDIT_DENIED : AUDIT_REFUSED;
+}
+
+/* Notes the row of a command that was applied, unless it has none, or was applied before. */
+static void note_audit(struct context *ctx, struct command *command)
+{
+    const struct audit_call *call = command->audit;
+    if (call == NULL || command->audited)
+        return;
+    bool refused = command->refused != RC_OK;
+    const char *made = id_or_null(&command->made);
+    command->audited = true;
+    context_audit(ctx,
+                  &(struct audit_entry){
+                      .action = call->action,
+                      .resource_id = call->resource_id != NULL ? call->resource_id : made,
+                      .outcome = outcome_of(command->refused),
+                      .code = refused ? arena_strdup(ctx->batch_arena, command->err.code) : NULL,
+                      .details = call->details,
+                  });
 }
 
 /* RC_OK, or why the transaction must be rolled back: an engine error, or a command that was refused
@@ -147,8 +177,13 @@ static enum rc apply(struct batch *batch, struct command *command, struct err *e
     command->refused = RC_OK;
     err_clear(&command->err);
     int64_t before = db_changes(ctx.db);
+    const struct audit_pending *noted = batch->round.audit;
     enum rc rc = command->ops->apply(&ctx, command);
     command->rc = rc;
+    if (rc == RC_OK)
+        note_audit(&ctx, command);
+    else
+        batch->round.audit = noted;
     if (is_engine_error(rc) || (rc != RC_OK && db_changes(ctx.db) != before)) {
         *err = command->err;
         return rc;
@@ -306,6 +341,34 @@ static enum rc read_rules(struct batch *batch, struct err *err)
     return rc;
 }
 
+/* What concerns security is also an event, for those who watch the log of events. */
+static enum rc emit_audit(void *arg, const struct audit_entry *entry, struct err *err)
+{
+    struct context *ctx = arg;
+    if (!audit_is_security(entry))
+        return RC_OK;
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, AUDIT_JSON_MAX);
+    struct jw jw = jw_to(&data);
+    audit_write(&jw, entry);
+    struct event event = {.type = EV_AUDIT_RECORDED, .subject = "audit", .data = buf_str(&data)};
+    ctx->err = err;
+    return context_append(ctx, &event, NULL);
+}
+
+/* The last lock of a transaction is that of the head of the audit log. */
+static enum rc write_audit(struct batch *batch, struct err *err)
+{
+    if (batch->round.audit == NULL)
+        return RC_OK;
+    struct context ctx = batch_cx(batch, NULL);
+    const struct audit_trail trail = {.newest = batch->round.audit,
+                                      .arena = &batch->lane->arena,
+                                      .written = emit_audit,
+                                      .ctx = &ctx};
+    return audit_trail_write(&trail, ctx.db, err);
+}
+
 static enum rc fill_transaction(struct batch *batch, struct err *err)
 {
     batch->round.all_ready = batch->look;
@@ -409,6 +472,8 @@ static enum rc try_batch(struct batch *batch, struct err *err)
     enum rc rc = tx_begin(db, &tx, err);
     if (rc == RC_OK)
         rc = fill_transaction(batch, err);
+    if (rc == RC_OK)
+        rc = write_audit(batch, err);
     if (rc == RC_OK) {
         bool wrote = db_changes(db) > 0, brought = batch->round.brought;
         rc = tx_commit(&tx, err);

@@ -18,6 +18,7 @@
  *   5. the rest    as each command comes to it, always after the run or job that it belongs to:
  *                  ordering key, saga, breaker, account, approval, pull request, train, timer; and
  *                  what belongs to neither: queue, schedule, request, batch, lease of a node
+ *   6. audit head  at the end of a transaction with calls that the audit log records
  *
  * Repositories are not locked, and queues only for their rate and their configuration.
  *

@@ -124,7 +124,7 @@ static enum rc apply_start(struct context *ctx, struct command *command)
     rc = saga_flow_plan(ctx, &flow);
     if (rc == RC_OK)
         rc = saga_flow_start(ctx, &flow);
-    cmd->saga_id = flow.row.id;
+    cmd->saga_id = cmd->base.made = flow.row.id;
     cmd->status = flow.row.life.status;
     return rc;
 }

@@ -50,6 +50,7 @@ struct reading {
     struct issue_view view;
     struct intake_row row;
     bool is_new;
+    enum issue_state state_before;
     struct str origin; /* Of the task that there was before; or empty. */
     struct issue_decision decision;
 };
@@ -91,6 +92,7 @@ static enum rc load_known(struct context *ctx, struct reading *reading, struct i
 {
     struct intake_row *row = &reading->row;
     struct task_row task = {.status = TASK_FAILED};
+    reading->state_before = row->state;
     if (!id_is_none(&row->task_id)) {
         enum rc rc = tasks_get(ctx->db, &row->task_id, ctx->arena, &task, ctx->err);
         if (rc != RC_OK)
@@ -334,6 +336,14 @@ static enum rc drop_view(struct context *ctx, const struct reading *reading)
     return artifact_drop(&source, old, ctx->err);
 }
 
+/* Else the comment stays as it is: an answer to /drover help must outlive the next look, which
+   drover's own comment may have caused. */
+static bool has_news(const struct reading *reading)
+{
+    return reading->decision.what != ISSUE_NOTHING || reading->decision.changed ||
+           reading->row.state != reading->state_before;
+}
+
 static enum rc save(struct context *ctx, struct reading *reading)
 {
     const struct issue_decision *decision = &reading->decision;
@@ -349,9 +359,12 @@ static enum rc save(struct context *ctx, struct reading *reading)
     row->looked_us = row->updated_us = ctx->now_us;
     if (reading->is_new)
         rc = intake_insert(ctx->db, row, ctx->err);
-    /* Saves the row as well. */
-    return rc == RC_OK ? intake_tell(ctx, reading->repository, row, decision->what == ISSUE_HELP)
-                       : rc;
+    if (rc != RC_OK)
+        return rc;
+    /* Both save the row. */
+    return has_news(reading)
+               ? intake_tell(ctx, reading->repository, row, decision->what == ISSUE_HELP)
+               : intake_tell_again(ctx, reading->repository, row);
 }
 
 /* The forge has no such issue any more: as if it were closed. */

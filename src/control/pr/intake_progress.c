@@ -147,6 +147,17 @@ enum rc intake_tell(struct context *ctx, const struct repository_row *repository
     return rc == RC_OK && told ? enqueue_comment(ctx, repository, row) : rc;
 }
 
+enum rc intake_tell_again(struct context *ctx, const struct repository_row *repository,
+                          struct intake_row *row)
+{
+    CLEANUP(config_book_putp) struct known_config *known = effective_now(ctx, repository);
+    row->updated_us = ctx->now_us;
+    enum rc rc = intake_save(ctx->db, row, ctx->err);
+    return rc == RC_OK && known != NULL && is_told(&known->config.intake, row, false)
+               ? enqueue_comment(ctx, repository, row)
+               : rc;
+}
+
 /* ---- when ---- */
 
 static bool is_progress(const char *type)

@@ -18,6 +18,9 @@
    commands. */
 MUST_USE enum rc intake_tell(struct context *ctx, const struct repository_row *repository,
                              struct intake_row *row, bool help);
+/* Keeps the text and saves the row; a text that could not be written gets a job again. */
+MUST_USE enum rc intake_tell_again(struct context *ctx, const struct repository_row *repository,
+                                   struct intake_row *row);
 /* The timer, for due.c. */
 MUST_USE enum rc intake_due(struct context *ctx, const struct id *task_id);
 /* After every event of a run or task, for control/hooks.c. */

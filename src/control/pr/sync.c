@@ -12,7 +12,6 @@
 enum {
     START_PAGE = 200,
     PRUNE_BATCH = 200,
-    RECEIPT_DAYS = 30, /* GitHub lists deliveries of three days, GitLab of seven. */
     ERROR_BYTES_MAX = 500,
     ETAG_BYTES_MAX = 500,
 };
@@ -479,8 +478,9 @@ struct cmd_sync_start *cmd_sync_start_new(void)
 enum rc sync_prune(struct context *ctx, bool *ret_more)
 {
     const struct artifact_source source = {ctx->store, ctx->db};
-    const struct delivery_prune prune = {.before_us = ctx->now_us - RECEIPT_DAYS * US_PER_DAY,
-                                         .limit = PRUNE_BATCH};
+    const struct delivery_prune prune = {
+        .before_us = expiry_before(ctx->retention->deliveries_us, ctx->now_us),
+        .limit = PRUNE_BATCH};
     int64_t count = 0;
     enum rc rc = deliveries_prune(&source, &prune, ctx->arena, &count, ctx->err);
     *ret_more |= rc == RC_OK && count == PRUNE_BATCH;

@@ -157,7 +157,8 @@ static enum rc fail_loaded(struct context *ctx, void *subject, const struct fail
     enum rc rc = report(ctx, &job, &failed->ref, &settlement, reporting->answer, &settled);
     if (rc != RC_OK || !settled)
         return rc;
-    struct job_failure failure = {failed->code, failed->message, decision.quarantine};
+    struct job_failure failure = {failed->code, failed->message, decision.quarantine,
+                                  reporting->job.worker};
     return ctx->hooks->jobs->failed(ctx, &job, &failure);
 }
 

@@ -14,7 +14,8 @@
 
 struct job_failure {
     const char *code, *message;
-    bool quarantine; /* The repository is not to be worked on any more. */
+    bool quarantine;    /* The repository is not to be worked on any more. */
+    const char *worker; /* That had the job: its row names none any more. */
 };
 
 struct job_hooks {

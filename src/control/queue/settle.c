@@ -72,6 +72,12 @@ static const char *pattern_of(struct context *ctx, const struct job_row *job)
     return text == NULL ? NULL : error_pattern(text, ctx->arena);
 }
 
+/* None: it was never claimed. */
+static struct id last_attempt(const struct job_row *job)
+{
+    return job->life.epoch > 0 ? job_attempt_id(&job->id, job->life.epoch) : (struct id){{0}};
+}
+
 static enum rc emit_dead(struct context *ctx, const struct job_row *job)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -87,6 +93,7 @@ static enum rc emit_dead(struct context *ctx, const struct job_row *job)
         .type = EV_JOB_DEAD_LETTERED,
         .subject = arena_printf(ctx->arena, "job/%s", job->id.text),
         .correlation_id = job->id,
+        .attempt_id = last_attempt(job),
         .data = event_body_close(&body),
     };
     return context_append(ctx, &event, NULL);

@@ -60,15 +60,6 @@ enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct en
     return rc == RC_OK && *ret_ending == NULL ? day_budget_begin(ctx, ret_ending) : rc;
 }
 
-/* Attempt 1, or the same attempt again when a worker was lost in it. */
-static void count_attempt(struct flow *flow)
-{
-    if (flow->run.attempt == 0) {
-        flow->run.attempt = 1;
-        flow->run.used[BUDGET_AGENT] = 1;
-    }
-}
-
 /* The agent begins with this step: its work, or its plan. */
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
@@ -87,7 +78,8 @@ static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kin
 
 enum rc pipeline_start_agent(struct context *ctx, struct flow *flow)
 {
-    count_attempt(flow);
+    if (flow->run.attempt == 0) /* flow_move counts it, but not in versions before that. */
+        flow->run.attempt = flow->run.used[BUDGET_AGENT] = 1;
     return begin_agent(ctx, flow, STEP_AGENT);
 }
 

@@ -9,6 +9,7 @@
  * The run's clock stands still meanwhile, and its sandbox is free for other runs.
  */
 #include "control/run/approval.h"
+#include "control/commit/elapsed.h"
 #include "control/run/ending.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -181,7 +182,7 @@ enum rc approval_remind(struct context *ctx, const struct id *approval_id)
     jw_kstr(&body.jw, "kind", row.kind);
     jw_kint(&body.jw, "count", row.reminded);
     jw_optstr(&body.jw, "summary", row.summary);
-    jw_kint(&body.jw, "waitingMs", (ctx->now_us - row.requested_us) / US_PER_MS);
+    jw_kint(&body.jw, "waitingMs", elapsed_ms(ctx, row.requested_us));
     jw_ktime(&body.jw, "expiresAt", row.expires_us);
     rc = flow_emit(ctx, &flow, EV_APPROVAL_REMINDED, &body);
     return rc == RC_OK ? flow_save_events(ctx, &flow) : rc;

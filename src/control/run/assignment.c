@@ -118,10 +118,11 @@ static void write_limits(struct jw *jw, const struct flow *flow)
         jw_kint(jw, "maxTokens", tokens);
 }
 
-static void write_run(struct jw *jw, const struct flow *flow)
+static void write_run(struct jw *jw, const struct context *ctx, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
     jw_kstr(jw, "runId", run->id.text);
+    jw_kstr(jw, "traceparent", flow_trace(ctx, flow));
     jw_kint(jw, "runNo", run->run_no);
     jw_kint(jw, "attempt", run->attempt);
     jw_kstr(jw, "branch", run->branch);
@@ -202,7 +203,7 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     struct jw jw = jw_to(&buf);
     jw_begin(&jw, '{');
     write_task(&jw, flow, ctx->arena);
-    write_run(&jw, flow);
+    write_run(&jw, ctx, flow);
     write_limits(&jw, flow);
     usage_write(&jw, flow);
     jw_kstr(&jw, "step", step->name);
@@ -262,7 +263,7 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     git_redact(url);
     jw_begin(&jw, '{');
     write_task(&jw, flow, ctx->arena);
-    write_run(&jw, flow);
+    write_run(&jw, ctx, flow);
     jw_kstr(&jw, "repositoryUrl", url);
     jw_optstr(&jw, "persona", flow->task.persona);
     jw_kraw(&jw, "labels", flow->task.labels);

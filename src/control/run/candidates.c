@@ -75,6 +75,10 @@ static enum rc emit_chosen(struct context *ctx, struct flow *flow, const struct 
     jw_kstr(&body.jw, "candidate", row->name);
     jw_kstr(&body.jw, "candidateTaskId", row->task_id.text);
     jw_kstr(&body.jw, "candidateRunId", row->run_id.text);
+    jw_kint(&body.jw, "attempt", 1);
+    jw_kstr(&body.jw, "baseCommit", row->base_commit);
+    jw_optstr(&body.jw, "promptSha256", row->prompt_sha256);
+    jw_optstr(&body.jw, "planArtifactId", row->plan_sha256);
     write_ranking(&body.jw, contest);
     return flow_emit(ctx, flow, EV_CANDIDATE_CHOSEN, &body);
 }

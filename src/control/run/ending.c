@@ -6,6 +6,7 @@
 #include "control/run/questions.h"
 #include "control/run/run_clock.h"
 #include "control/run/saga_publish.h"
+#include "control/run/usage.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/timers.h"
@@ -73,6 +74,7 @@ static void write_ending(struct event_body *body, const struct flow *flow)
     jw_kreal(&body->jw, "costUsd", (double)flow->run.cost_microusd / 1e6);
     if (!id_is_none(&flow->run.pull_request_id))
         jw_kstr(&body->jw, "pullRequestId", flow->run.pull_request_id.text);
+    usage_write_run(&body->jw, &flow->run);
 }
 
 static enum rc emit_ending(struct context *ctx, struct flow *flow)
@@ -85,6 +87,13 @@ static enum rc emit_ending(struct context *ctx, struct flow *flow)
     if (rc == RC_OK)
         rc = flow_emit_task(ctx, flow, terminal_events[flow->run.status].task, &of_task);
     return rc;
+}
+
+/* Without a pull request, and not because a person has stopped it. */
+static bool has_failed(const struct run_row *run)
+{
+    return (run->status == RUN_FAILED || run->status == RUN_TIMED_OUT) &&
+           id_is_none(&run->pull_request_id);
 }
 
 enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *ending)
@@ -106,6 +115,8 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
         rc = memories_record(ctx, flow);
     if (rc == RC_OK)
         rc = question_cancel(ctx, flow);
+    if (rc == RC_OK && before == RUN_CREATING_PR && has_failed(&flow->run))
+        rc = saga_publish_failed(ctx, flow);
     if (rc == RC_OK)
         rc = emit_ending(ctx, flow);
     if (rc == RC_OK)

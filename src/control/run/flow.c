@@ -2,17 +2,17 @@
 #include "control/commit/config_book.h"
 #include "control/run/forecasts.h"
 #include "control/run/notify.h"
+#include "core/event_tags.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
 #include "core/run/task_limits.h"
+#include "core/step_kind.h"
 #include "core/text/prose.h"
 #include "store/pull_requests.h"
 #include <assert.h>
 #include <string.h>
 
-/* Never before the event that it follows: nodes have clocks of their own, and a lane may have
-   waited for another one. */
-static int64_t event_time(const struct context *ctx, const struct flow *flow)
+int64_t flow_time(const struct context *ctx, const struct flow *flow)
 {
     int64_t last_us = flow->run.updated_us > flow->task.updated_us ? flow->run.updated_us
                                                                    : flow->task.updated_us;
@@ -60,7 +60,7 @@ enum rc flow_load_claim(struct context *ctx, const struct id *run_id, struct flo
 
 enum rc flow_save_events(struct context *ctx, struct flow *flow)
 {
-    flow->run.updated_us = event_time(ctx, flow);
+    flow->run.updated_us = flow_time(ctx, flow);
     return runs_touch(ctx->db, &flow->run, ctx->err);
 }
 
@@ -85,6 +85,13 @@ void flow_release(struct flow *flow)
     flow->known = NULL;
 }
 
+void flow_attempt(struct flow *flow, const struct job_row *job, const char *worker)
+{
+    flow->attempt_id = job_attempt_id(&job->id, job->life.epoch);
+    flow->worker = worker;
+    flow->claimed = step_is(job->type, STEP_PULL);
+}
+
 enum rc flow_config(struct context *ctx, struct flow *flow, const struct repo_config **ret)
 {
     const struct repo_layers whole = {.repository = flow->task.config};
@@ -107,7 +114,7 @@ static enum rc save_run(struct context *ctx, struct flow *flow)
 
 enum rc flow_save(struct context *ctx, struct flow *flow)
 {
-    int64_t now_us = event_time(ctx, flow);
+    int64_t now_us = flow_time(ctx, flow);
     flow->run.updated_us = now_us;
     enum rc rc = save_run(ctx, flow);
     if (rc != RC_OK || !tasks_changed(&flow->task, &flow->stored))
@@ -134,27 +141,71 @@ static enum rc tell(struct context *ctx, const struct flow *flow, const struct e
     return rc == RC_OK ? notify_event(ctx, flow, event) : rc;
 }
 
+static void tags_of_task(const struct task_row *task, struct event_tags *tags)
+{
+    event_tags_of_task(tags, &(struct task_tags){.repository = task->repository,
+                                                 .persona = task->persona,
+                                                 .agent = task->agent,
+                                                 .labels = task->labels});
+}
+
+/* Those of the task, in the row of its run since the task is not always loaded; the agent whose
+   claim it is; and those that an appended event has itself. */
+static const char *tags_of(const struct context *ctx, const struct flow *flow, const char *own)
+{
+    struct event_tags tags = {0};
+    const char *agent = flow->claimed ? flow->worker : NULL;
+    if (flow->run.tags != NULL && agent == NULL && own == NULL)
+        return flow->run.tags;
+    if (flow->run.tags != NULL)
+        event_tags_add(&tags, str_of(flow->run.tags));
+    else
+        tags_of_task(&flow->task, &tags);
+    event_tags_name(&tags, "agent", agent);
+    event_tags_add(&tags, str_of(own));
+    return event_tags_text(&tags, ctx->arena);
+}
+
+/* All its events have one trace: that of a request about the run does not override it. */
+static void place_in_flow(const struct context *ctx, const struct flow *flow, struct event *event)
+{
+    event->attempt_id = flow->attempt_id;
+    event->correlation_id = flow->task.id;
+    event->tags = tags_of(ctx, flow, event->tags);
+    if (event->traceparent == NULL)
+        event->traceparent = flow->run.traceparent;
+    if (event->traceparent == NULL)
+        event->traceparent = context_own_trace(ctx, &flow->task.id, &event->run_id);
+}
+
+const char *flow_trace(const struct context *ctx, const struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    return run->traceparent != NULL ? run->traceparent
+                                    : context_own_trace(ctx, &flow->task.id, &run->id);
+}
+
 void flow_place_event(const struct context *ctx, const struct flow *flow, struct event *event)
 {
-    event->time_us = event_time(ctx, flow);
+    event->time_us = flow_time(ctx, flow);
     event->task_id = flow->task.id;
     event->run_id = flow->run.id;
     if (event->subject == NULL)
         event->subject = arena_printf(ctx->arena, "run/%s", flow->run.id.text);
     event->run_seq = flow->run.event_seq + 1;
-    event->correlation_id = flow->task.id;
     event->causation_id = flow->run.last_event_id;
+    place_in_flow(ctx, flow, event);
 }
 
 void flow_place_task_event(const struct context *ctx, const struct flow *flow, struct event *event)
 {
     bool has_run = !id_is_none(&flow->run.last_event_id);
-    event->time_us = event_time(ctx, flow);
+    event->time_us = flow_time(ctx, flow);
     event->task_id = flow->task.id;
     if (event->subject == NULL)
         event->subject = arena_printf(ctx->arena, "task/%s", flow->task.id.text);
-    event->correlation_id = flow->task.id;
     event->causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id;
+    place_in_flow(ctx, flow, event);
 }
 
 enum rc flow_emit_data(struct context *ctx, struct flow *flow, const char *type, struct str data)
@@ -254,12 +305,18 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
     struct task_row *task = &flow->task;
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof slug, task->description != NULL ? task->description : "issue");
-    int64_t updated_us = event_time(ctx, flow); /* After the run before it. */
+    int64_t updated_us = flow_time(ctx, flow); /* After the run before it. */
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct task_limits limits = limits_of(ctx, task, config, &flow->lineage.left);
+    struct event_tags tags = {0};
+    tags_of_task(task, &tags);
+    /* Of the request, else of the run before it or the run of its parent. */
+    const char *trace = ctx->traceparent != NULL ? ctx->traceparent : flow->run.traceparent;
+    if (trace == NULL)
+        trace = flow->lineage.traceparent;
     flow->run = (struct run_row){
         .id = context_id(ctx),
         .task_id = task->id,
@@ -274,12 +331,14 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
                                slug),
         .rank = rank_of(ctx->now_us, task->priority),
         .requested_by = task->requested_by,
+        .traceparent = trace,
+        .tags = event_tags_text(&tags, ctx->arena),
         .task_type = task->task_type,
         .max_turns = limits.turns,
         .budget_microusd = limits.cost_microusd,
         .max_tokens = limits.tokens,
         .judge_score_milli = -1,
-        .queued_us = ctx->now_us,
+        .queued_us = updated_us,
         .updated_us = updated_us,
         .events_left = budget_of_events(ctx, config),
     };
@@ -303,11 +362,24 @@ enum rc flow_emit_queued(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kint(&body.jw, "runNo", flow->run.run_no);
     jw_kint(&body.jw, "priority", flow->task.priority);
+    jw_kstr(&body.jw, "requestedBy", flow->run.requested_by);
+    jw_optstr(&body.jw, "taskType", flow->run.task_type);
+    jw_kstr(&body.jw, "branch", flow->run.branch);
+    jw_optstr(&body.jw, "baseCommit", flow->run.base_commit); /* Of a repair. */
     if (flow->run.forecast.len > 0)
         jw_kraw(&body.jw, "forecast", flow->run.forecast);
     /* The run's chain of causes starts at the task. */
     flow->run.last_event_id = flow->task.last_event_id;
-    return flow_emit(ctx, flow, EV_RUN_QUEUED, &body);
+    enum rc rc = flow_emit(ctx, flow, EV_RUN_QUEUED, &body);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(event_body_release) struct event_body of_task;
+    event_body_open(&of_task);
+    jw_kstr(&of_task.jw, "taskId", flow->task.id.text);
+    jw_kstr(&of_task.jw, "runId", flow->run.id.text);
+    jw_kint(&of_task.jw, "runNo", flow->run.run_no);
+    jw_kint(&of_task.jw, "priority", flow->task.priority);
+    return flow_emit_task(ctx, flow, EV_TASK_QUEUED, &of_task);
 }
 
 static void project(struct context *ctx, struct flow *flow)
@@ -316,9 +388,16 @@ static void project(struct context *ctx, struct flow *flow)
     flow->task.status = task_status_of(flow->run.status, deferred);
     flow->task.latest_run_id = flow->run.id;
     if (run_is_terminal(flow->run.status)) {
-        flow->run.ended_us = ctx->now_us;
-        flow->task.ended_us = ctx->now_us;
+        flow->run.ended_us = flow->task.ended_us = flow_time(ctx, flow);
     }
+}
+
+/* Attempt 1, or the same attempt again when a worker was lost in it. */
+static void count_attempt(struct run_row *run)
+{
+    if (run->attempt > 0)
+        return;
+    run->attempt = run->used[BUDGET_AGENT] = 1;
 }
 
 enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, const char *reason)
@@ -329,6 +408,8 @@ enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, 
         return err_set(ctx->err, rc, "ILLEGAL_TRANSITION", "run %s is %s and cannot take %s",
                        flow->run.id.text, run_status_name(from), run_event_name(event));
     flow->run.status = to;
+    if (to == RUN_RUNNING)
+        count_attempt(&flow->run);
     if (to != RUN_QUEUED)
         flow->run.deferred_reason = NULL;
     project(ctx, flow);
@@ -343,5 +424,7 @@ enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, 
     jw_kstr(&body.jw, "fromStatus", run_status_name(from));
     jw_kstr(&body.jw, "toStatus", run_status_name(to));
     jw_kstr(&body.jw, "reason", reason);
+    jw_kint(&body.jw, "attempt", flow->run.attempt);
+    jw_optstr(&body.jw, "workerId", flow->worker);
     return flow_emit(ctx, flow, EV_RUN_STATUS_CHANGED, &body);
 }

@@ -28,6 +28,7 @@
 /* Where the run of a sub-task belongs: see subtasks.h. */
 struct lineage {
     struct id parent_run_id, root_run_id;
+    const char *traceparent; /* Of its parent's run, or NULL. */
     struct task_limits left; /* By its ancestors; 0: no limit. */
 };
 
@@ -49,6 +50,9 @@ struct flow {
     const struct used *used;  /* For the next job: before the attempt; NULL: what it has used. */
     struct task_limits left;  /* For the next attempt of the agent: what its budget tree leaves. */
     struct str assignment;    /* Of the job that moves it, while that reports; or empty. */
+    struct id attempt_id;     /* Of its events: the claim of a job that makes them; or none. */
+    const char *worker;       /* The holder of that claim, or NULL. */
+    bool claimed;             /* It is an agent that leases its work itself. */
     struct known_config *known; /* The configuration snapshot; NULL until flow_config. */
 };
 
@@ -67,6 +71,8 @@ MUST_USE enum rc flow_save_used(struct context *ctx, struct flow *flow);
 MUST_USE enum rc flow_load_latest(struct context *ctx, const struct id *task_id,
                                   struct flow *ret_flow);
 void flow_release(struct flow *flow); /* For CLEANUP. */
+/* What is appended from now on happens in this claim of a job of the run, held by this worker. */
+void flow_attempt(struct flow *flow, const struct job_row *job, const char *worker);
 /* The configuration that was in force when the task was submitted. */
 MUST_USE enum rc flow_config(struct context *ctx, struct flow *flow,
                              const struct repo_config **ret);
@@ -76,10 +82,15 @@ MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
    issue has the title of that, which may be a stranger's: not for prompts. */
 const char *flow_title(const struct task_row *task, struct arena *arena);
 
+/* The time of the next event, and of what it records.  Never before the event that it follows:
+   nodes have clocks of their own, and a lane may have waited for another one. */
+int64_t flow_time(const struct context *ctx, const struct flow *flow);
 /* Fills in what makes an event one of the run, with the next run_seq, or of its task; what it has
    already stays. */
 void flow_place_event(const struct context *ctx, const struct flow *flow, struct event *event);
 void flow_place_task_event(const struct context *ctx, const struct flow *flow, struct event *event);
+/* Of the run: core/traceparent.h. */
+const char *flow_trace(const struct context *ctx, const struct flow *flow);
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */
 MUST_USE enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type,
                            struct event_body *body);
@@ -90,7 +101,7 @@ MUST_USE enum rc flow_emit_task(struct context *ctx, struct flow *flow, const ch
 
 /* Fills flow->run as run number run_no of flow->task, queued; the caller inserts it. */
 MUST_USE enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no);
-/* agent.run.queued, the first event of a run. */
+/* agent.run.queued, the first event of a run, and agent.task.queued. */
 MUST_USE enum rc flow_emit_queued(struct context *ctx, struct flow *flow);
 
 /* RC_CONFLICT when core refuses; else status, projection and agent.run.status.changed. */

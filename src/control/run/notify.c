@@ -198,8 +198,10 @@ enum rc notify_job_settled(struct context *ctx, const struct job_row *job)
     };
     /* It correlates with the task but is not of its history: the task's row is not locked here, and
        the history is in order of time. */
-    if (id_parse(js_get_str(about, "taskid", ""), &event.correlation_id))
+    if (id_parse(js_get_str(about, "taskid", ""), &event.correlation_id)) {
         event.causation_id = id_of(js_get_str(about, "id", NULL));
+        event.traceparent = js_get_str(about, "traceparent", NULL);
+    }
     return context_append(ctx, &event, NULL);
 }
 
@@ -215,7 +217,7 @@ static enum rc apply_test(struct context *ctx, struct command *command)
                        cmd->channel);
     const struct event event = {
         .id = context_id(ctx),
-        .type = "agent.notification.test",
+        .type = EV_NOTIFICATION_TEST,
         .version = 1,
         .workspace_id = ctx->workspace_id,
         .subject = arena_printf(ctx->arena, "notification/%s", channel->name),
@@ -236,4 +238,45 @@ static const struct command_ops test_ops = {.name = "notify_test", .apply = appl
 struct cmd_notify_test *cmd_notify_test_new(void)
 {
     return command_new(&test_ops, sizeof(struct cmd_notify_test));
+}
+
+/* ---- a reply ---- */
+
+enum { REPLY_TIMEOUT_MS = 10 * 1000 };
+
+static enum rc apply_reply(struct context *ctx, struct command *command)
+{
+    const struct cmd_notify_reply *cmd = (const struct cmd_notify_reply *)command;
+    const struct notify_channel channel = {.name = "slack-reply",
+                                           .on[NOTIFY_APPROVAL] = true,
+                                           .type = NOTIFY_SLACK,
+                                           .url = cmd->url,
+                                           .timeout_ms = REPLY_TIMEOUT_MS};
+    const struct event event = {
+        .id = context_id(ctx),
+        .type = EV_NOTIFICATION_SENT,
+        .version = 1,
+        .workspace_id = ctx->workspace_id,
+        .subject = "notification/slack-reply",
+        .time_us = ctx->now_us,
+        .actor = ctx->actor,
+        .data = str_of(
+            arena_printf(ctx->arena, "{\"reply\":%.*s}", (int)cmd->message.len, cmd->message.at)),
+    };
+    const struct delivery delivery = {
+        .channel = &channel,
+        .kind = NOTIFY_REPLY,
+        .event = &event,
+        .facts = STR("{\"kind\":\"reply\"}"),
+        .dedup_key = arena_printf(ctx->arena, "notify:slack-reply:%s", cmd->name),
+    };
+    struct id job_id;
+    return make_job(ctx, &delivery, &job_id);
+}
+
+static const struct command_ops reply_ops = {.name = "notify_reply", .apply = apply_reply};
+
+struct cmd_notify_reply *cmd_notify_reply_new(void)
+{
+    return command_new(&reply_ops, sizeof(struct cmd_notify_reply));
 }

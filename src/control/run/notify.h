@@ -22,4 +22,13 @@ struct cmd_notify_test { /* RC_NOT_FOUND: no such channel. */
     struct id job_id; /* The answer. */
 };
 struct cmd_notify_test *cmd_notify_test_new(void);
+
+/* A message to an address that a chat has given for it, once for its name. */
+struct cmd_notify_reply {
+    struct command base;
+    const char *url;
+    const char *name;
+    struct str message; /* JSON */
+};
+struct cmd_notify_reply *cmd_notify_reply_new(void);
 #endif

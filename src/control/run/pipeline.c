@@ -31,9 +31,11 @@ static enum rc load_mover(struct context *ctx, const struct job_row *job, struct
         return err_set(ctx->err, RC_CORRUPT, "RUN_MISSING", "job %s has no run", job->id.text);
     if (rc == RC_OK && !id_same(&ret_flow->run.job_id, &job->id))
         return RC_NOT_FOUND;
-    if (rc == RC_OK)
-        ret_flow->assignment = job->payload;
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    ret_flow->assignment = job->payload;
+    flow_attempt(ret_flow, job, job->worker);
+    return RC_OK;
 }
 
 static void write_step(struct event_body *body, const struct flow *flow, const struct job_row *job)
@@ -47,6 +49,7 @@ enum rc pipeline_started(struct context *ctx, const struct job_row *job, struct 
 {
     if (!id_same(&flow->run.job_id, &job->id))
         return RC_OK; /* It does not move its run. */
+    flow_attempt(flow, job, job->worker);
     CLEANUP(event_body_release) struct event_body body;
     write_step(&body, flow, job);
     jw_kstr(&body.jw, "worker", job->worker);
@@ -96,6 +99,7 @@ enum rc pipeline_refused(struct context *ctx, const struct job_row *job, const s
     enum rc rc = flow_load_run(ctx, &job->run_id, &flow);
     if (rc != RC_OK)
         return rc;
+    flow_attempt(&flow, job, job->worker);
     CLEANUP(event_body_release) struct event_body body;
     write_step(&body, &flow, job);
     jw_kstr(&body.jw, "worker", job->worker);
@@ -105,13 +109,28 @@ enum rc pipeline_refused(struct context *ctx, const struct job_row *job, const s
     return rc == RC_OK ? flow_save_events(ctx, &flow) : rc;
 }
 
-/* After a stop request a result is not judged any more; what it has cost is booked. */
-static enum rc end_stopped(struct context *ctx, struct flow *flow, const struct step_row *step,
-                           const struct js *result)
+/* After a stop request a result is not judged any more; what it has cost is booked all the same. */
+static bool is_judged(const struct flow *flow, const struct step_row *step)
+{
+    return flow->run.stop == RUN_STOP_NONE || step->finishes;
+}
+
+/* With what the step has changed in the run beside its status, so that the log folds to the row
+   (core/run/run_fold.h). */
+static enum rc emit_completed(struct context *ctx, struct flow *flow, const struct job_row *job,
+                              const struct step_row *step, const struct js *result)
 {
     bool spends = step->kind == STEP_AGENT || step->kind == STEP_PLAN || step->kind == STEP_PULL;
     enum rc rc = spends ? usage_take(ctx, &flow->run, flow->assignment, result) : RC_OK;
-    return rc == RC_OK ? flow_end_stopped(ctx, flow) : rc;
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(event_body_release) struct event_body body;
+    write_step(&body, flow, job);
+    if (spends)
+        usage_write_run(&body.jw, &flow->run);
+    if (step->kind == STEP_VERIFY && is_judged(flow, step))
+        jw_optstr(&body.jw, "certificateArtifactId", js_get_str(result, "certificateSha256", NULL));
+    return flow_emit(ctx, flow, EV_STEP_COMPLETED, &body);
 }
 
 static enum rc save_spent(struct context *ctx, struct flow *flow)
@@ -140,9 +159,7 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
         return err_set(ctx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE",
                        "step %s of run %s while it is %s", job->type, flow->run.id.text,
                        run_status_name(flow->run.status));
-    CLEANUP(event_body_release) struct event_body body;
-    write_step(&body, flow, job);
-    enum rc rc = flow_emit(ctx, flow, EV_STEP_COMPLETED, &body);
+    enum rc rc = emit_completed(ctx, flow, job, step, result->tree);
     if (rc == RC_OK)
         rc = result_link_artifacts(ctx, flow, result->tree);
     /* A poison run is one that loses every worker; a completed step shows that this one is not.
@@ -151,8 +168,8 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
         flow->run.lost = 0;
     if (rc == RC_OK && pull_is_cut_off(&flow->run)) /* It was done in time after all. */
         rc = pull_continue(ctx, flow);
-    if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && !step->finishes)
-        rc = end_stopped(ctx, flow, step, result->tree);
+    if (rc == RC_OK && !is_judged(flow, step))
+        rc = flow_end_stopped(ctx, flow);
     else if (rc == RC_OK)
         rc = done(ctx, flow, result->tree);
     return rc == RC_OK ? save_spent(ctx, flow) : rc;
@@ -217,6 +234,7 @@ enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     bool again = !job_is_settled(job->life.state);
+    flow.worker = failure->worker;
     rc = emit_failed(ctx, &flow, job, failure);
     if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE) {
         struct job_row copy = *job;
@@ -300,6 +318,7 @@ enum rc pipeline_lost(struct context *ctx, struct job_row *job, const char *work
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     flow.run.lost++;
+    flow.worker = worker;
     rc = emit_lost(ctx, &flow, job, worker);
     if (rc != RC_OK)
         return rc;

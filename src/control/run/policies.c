@@ -51,8 +51,24 @@ enum rc policies_emit_refused(struct context *ctx, const struct id *task_id,
     return rc;
 }
 
+void policies_audit_override(struct context *ctx, const struct policy_override *override)
+{
+    struct arena *arena = ctx->batch_arena;
+    context_audit(ctx, &(struct audit_entry){
+                           .action = "policy.override",
+                           .resource_type = override->resource_type,
+                           .resource_id = override->resource_id,
+                           .details = audit_details(arena, "policyId", override->policy_id,
+                                                    "reason", override->reason, NULL),
+                       });
+}
+
 enum rc policies_override_mode(struct context *ctx, struct flow *flow, const char *reason)
 {
+    policies_audit_override(ctx, &(struct policy_override){.policy_id = POLICY_EXECUTION_MODE,
+                                                           .resource_type = "task",
+                                                           .resource_id = flow->task.id.text,
+                                                           .reason = reason});
     flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_EXECUTION_MODE, ctx->arena);
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);

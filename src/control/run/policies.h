@@ -19,6 +19,11 @@ MUST_USE enum rc policies_emit(struct context *ctx, struct flow *flow,
 /* Of a task that is refused, and so has no row. */
 MUST_USE enum rc policies_emit_refused(struct context *ctx, const struct id *task_id,
                                        const struct policy_decision *decision);
+/* A row in the audit log: a person has overridden a policy. */
+struct policy_override {
+    const char *policy_id, *resource_type, *resource_id, *reason;
+};
+void policies_audit_override(struct context *ctx, const struct policy_override *override);
 /* An admin submits a task that policy denies; the run keeps it in `overridden`. */
 MUST_USE enum rc policies_override_mode(struct context *ctx, struct flow *flow, const char *reason);
 

@@ -17,11 +17,12 @@
 #include "control/run/usage.h"
 #include "core/config/profile.h"
 #include "core/event_types.h"
+#include "core/run/tool_facts.h"
 #include "core/run/worker_report.h"
 #include "core/step_kind.h"
 #include <string.h>
 
-enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
+enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024, TOOL_FACTS_MAX = 8 * 1024 };
 
 /* ret_data: the data of each as text. */
 static enum rc check_progress(struct context *ctx, const struct js *events, struct str **ret_data)
@@ -43,6 +44,9 @@ static enum rc check_progress(struct context *ctx, const struct js *events, stru
         if (js_type(js_get(event, "data")) != JS_OBJECT)
             return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
                              "events[%zu].data must be an object", i);
+        if (js_get(js_get(event, "data"), "runUsage") != NULL)
+            return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
+                             "events[%zu].data.runUsage is added by the server", i);
         enum rc rc = report_check_event(type, js_get(event, "data"), ctx->err);
         if (rc != RC_OK)
             return rc;
@@ -65,6 +69,38 @@ static enum rc check_events(struct context *ctx, const struct job_row *job, cons
     return rc;
 }
 
+/* What drover knows of the call of a tool, whichever program reported it.  Members that were
+   reported and are not empty stay, but the run is the one that reports. */
+static struct str with_tool_facts(struct context *ctx, const struct flow *flow,
+                                  const struct js *given, struct str data)
+{
+    const char *name = js_get_str(given, "name", ""), *key = NULL;
+    const struct js *value = NULL;
+    if (text_empty(name))
+        name = js_get_str(given, "toolName", "");
+    const struct tool_facts facts = tool_facts_of(text_empty(name) ? "tool" : name, ctx->arena);
+    const struct {
+        const char *key, *value;
+    } members[] = {
+        {"toolNamespace", facts.space},
+        {"toolName", facts.name},
+        {"riskLevel", tool_risk_names[facts.risk]},
+    };
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, data.len + TOOL_FACTS_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "runId", flow->run.id.text);
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (text_empty(js_get_str(given, members[i].key, "")))
+            jw_kstr(&jw, members[i].key, members[i].value);
+    for (size_t it = 0; js_next(given, &it, &key, &value);)
+        if (strcmp(key, "runId") != 0 && js_type(value) != JS_NULL && *js_str(value, "x") != '\0')
+            jw_kraw(&jw, key, str_of(js_text(value, ctx->arena)));
+    jw_end(&jw, '}');
+    return buf.overflow ? data : (struct str){str_dup(ctx->arena, buf_str(&buf)), buf.len};
+}
+
 /* Stored once in the life of a run: from here on diagnostic events are dropped. */
 static enum rc emit_truncated(struct context *ctx, struct flow *flow)
 {
@@ -75,22 +111,39 @@ static enum rc emit_truncated(struct context *ctx, struct flow *flow)
     return flow_emit(ctx, flow, EV_EVENTS_TRUNCATED, &body);
 }
 
+/* The last report of sums, with what the run has used: sums are those of an attempt. */
+static struct str with_usage(struct context *ctx, const struct run_row *run, struct str data)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, 2 * PROGRESS_DATA_MAX);
+    buf_add(&text, data.at, data.len - 1); /* Without its brace. */
+    struct jw jw = {.buf = &text, .comma = data.len > strlen("{}")};
+    usage_write_run(&jw, run);
+    jw_end(&jw, '}');
+    return str_of(arena_strdup(ctx->arena, buf_text(&text)));
+}
+
 /* *ret_dropped: some did not fit into the run's budget of events. */
 static enum rc emit_progress(struct context *ctx, struct flow *flow,
                              const struct job_progress *progress, const struct str *data,
-                             bool *ret_dropped)
+                             const struct js *sums, bool *ret_dropped)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(progress->events); i++) {
         const struct js *event = js_at(progress->events, i);
         const char *type = report_event_type(js_get_str(event, "type", ""));
+        struct str text = data[i];
+        if (text_starts(type, TOOL_CALL_PREFIX))
+            text = with_tool_facts(ctx, flow, js_get(event, "data"), text);
         struct event_verdict verdict = event_budget_take(
-            &flow->run.events_left, report_event_kind(type), (int64_t)data[i].len);
+            &flow->run.events_left, report_event_kind(type), (int64_t)text.len);
         *ret_dropped |= !verdict.store;
         if (verdict.notice)
             rc = emit_truncated(ctx, flow);
         if (rc == RC_OK && verdict.store)
-            rc = flow_emit_data(ctx, flow, type, data[i]);
+            rc = flow_emit_data(ctx, flow, type,
+                                js_get(event, "data") == sums ? with_usage(ctx, &flow->run, text)
+                                                              : text);
     }
     return rc;
 }
@@ -179,16 +232,17 @@ static enum rc progress_one(struct context *ctx, const struct command *command,
     rc = flow_load_run(ctx, &job.run_id, &flow);
     if (rc != RC_OK)
         return rc;
+    flow_attempt(&flow, &job, job.worker);
     stop_orders(&flow.run, job.type, answer);
     rc = check_events(ctx, &job, progress->events);
     bool dropped = false;
-    if (rc == RC_OK)
-        rc = emit_progress(ctx, &flow, progress, data, &dropped);
-    if (dropped)
-        answer->code = "EVENT_BUDGET";
     const struct js *sums = last_sums(progress->events);
     if (rc == RC_OK && sums != NULL)
         rc = usage_take(ctx, &flow.run, job.payload, sums);
+    if (rc == RC_OK)
+        rc = emit_progress(ctx, &flow, progress, data, sums, &dropped);
+    if (dropped)
+        answer->code = "EVENT_BUDGET";
     if (rc == RC_OK && usage_shows_work(sums))
         rc = accounts_proved(ctx, &flow.run);
     if (rc == RC_OK)

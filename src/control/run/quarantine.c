@@ -52,7 +52,13 @@ enum rc quarantine_begin(struct context *ctx, const struct id *repository_id, co
 {
     struct repository_row row;
     enum rc rc = repositories_get(ctx->db, repository_id, ctx->arena, &row, ctx->err);
-    return rc == RC_OK ? begin(ctx, &row, reason) : rc;
+    if (rc != RC_OK || row.quarantined_us > 0)
+        return rc;
+    context_audit(ctx, &(struct audit_entry){.actor_type = "system",
+                                             .actor_id = "drover",
+                                             .action = "repository.quarantine",
+                                             .resource_id = row.name});
+    return begin(ctx, &row, reason);
 }
 
 enum rc quarantine_check(struct context *ctx, const struct repository_row *repository)

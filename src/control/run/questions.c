@@ -1,5 +1,6 @@
 #include "control/run/questions.h"
 #include "base/clock.h"
+#include "control/commit/elapsed.h"
 #include "core/event_types.h"
 #include "store/timers.h"
 #include <stdio.h>
@@ -146,7 +147,7 @@ enum rc question_close(struct context *ctx, struct flow *flow, struct question_r
     jw_kstr(&body.jw, "text", row->text);
     jw_optstr(&body.jw, "answer", row->answer);
     jw_optstr(&body.jw, "actor", row->answered_by);
-    jw_kint(&body.jw, "waitedMs", (ctx->now_us - row->requested_us) / US_PER_MS);
+    jw_kint(&body.jw, "waitedMs", elapsed_ms(ctx, row->requested_us));
     return flow_emit(ctx, flow, event_of(row->status), &body);
 }
 
@@ -198,7 +199,7 @@ enum rc question_remind(struct context *ctx, const struct id *question_id)
     CLEANUP(event_body_release) struct event_body body;
     write_question(&body, &row);
     jw_kint(&body.jw, "count", row.reminded);
-    jw_kint(&body.jw, "waitingMs", (ctx->now_us - row.requested_us) / US_PER_MS);
+    jw_kint(&body.jw, "waitingMs", elapsed_ms(ctx, row.requested_us));
     rc = flow_emit(ctx, &flow, EV_QUESTION_REMINDED, &body);
     return rc == RC_OK ? flow_save_events(ctx, &flow) : rc;
 }

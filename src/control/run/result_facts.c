@@ -5,6 +5,7 @@
 #include "control/run/result_certificate.h"
 #include "core/event_types.h"
 #include "core/run/judge.h"
+#include "core/run/tool_facts.h"
 #include "core/run/worker_report.h"
 #include "forge/forges.h"
 #include "store/artifacts.h"
@@ -367,9 +368,19 @@ static enum rc check_worker(const struct job_row *job, const struct js *data, st
                      "worker is %.200s, and the lease is held by %.200s", worker, job->worker);
 }
 
+static enum rc check_own_run(const struct job_row *job, const struct js *data, struct err *err)
+{
+    if (text_same(js_get_str(data, "runId", job->run_id.text), job->run_id.text))
+        return RC_OK;
+    return err_field(err, RC_INVALID, "INVALID_FIELD", "runId",
+                     "runId must be that of the job's run, %s; or leave it out", job->run_id.text);
+}
+
 enum rc event_check_facts(const struct job_row *job, const char *type, const struct js *data,
                           struct err *err)
 {
+    if (text_starts(type, TOOL_CALL_PREFIX))
+        return check_own_run(job, data, err);
     if (!text_starts(type, "agent.snapshot."))
         return RC_OK;
     enum rc rc = check_ref(job, "ref", data, err);

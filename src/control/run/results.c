@@ -5,6 +5,7 @@
 #include "control/run/results.h"
 #include "control/run/accounts.h"
 #include "control/run/ending.h"
+#include "control/run/forecasts.h"
 #include "control/run/messages.h"
 #include "control/run/overloads.h"
 #include "control/run/patch.h"
@@ -17,6 +18,7 @@
 #include "core/agent/infer.h"
 #include "core/event_types.h"
 #include "core/publish_parts.h"
+#include "store/artifact_uses.h"
 #include "store/artifacts.h"
 #include "store/patches.h"
 #include "store/pull_requests.h"
@@ -26,6 +28,36 @@
 enum { TOOL_RETRIES_MAX = 1000000 };
 
 /* ---- artifacts ---- */
+
+static bool is_linked(const struct js *artifacts, const char *sha256)
+{
+    for (size_t i = 0; i < js_count(artifacts); i++)
+        if (text_same(js_get_str(js_at(artifacts, i), "sha256", NULL), sha256))
+            return true;
+    return false;
+}
+
+/* Contents that the result names, and has not among its artifacts.  Trees are JS_DEPTH_MAX deep at
+   most.  NOLINTNEXTLINE(misc-no-recursion) */
+static enum rc note_uses(struct context *ctx, struct flow *flow, const struct js *artifacts,
+                         const struct js *value)
+{
+    enum rc rc = RC_OK;
+    size_t at = 0;
+    const char *key, *text = js_str(value, NULL);
+    const struct js *member;
+    if (text != NULL)
+        return !sha256_text_valid(text) || is_linked(artifacts, text)
+                   ? RC_OK
+                   : artifact_use_add(ctx->db, &flow->run.id, text, ctx->now_us, ctx->err);
+    if (js_type(value) == JS_OBJECT)
+        while (rc == RC_OK && js_next(value, &at, &key, &member))
+            rc = note_uses(ctx, flow, artifacts, member);
+    else if (js_type(value) == JS_ARRAY)
+        for (; rc == RC_OK && at < js_count(value); at++)
+            rc = note_uses(ctx, flow, artifacts, js_at(value, at));
+    return rc;
+}
 
 enum rc result_link_artifacts(struct context *ctx, struct flow *flow, const struct js *result)
 {
@@ -44,7 +76,7 @@ enum rc result_link_artifacts(struct context *ctx, struct flow *flow, const stru
         if (rc != RC_OK)
             return rc;
     }
-    return RC_OK;
+    return note_uses(ctx, flow, artifacts, result);
 }
 
 static const char *keep(struct context *ctx, const struct js *result, const char *key)
@@ -56,6 +88,11 @@ static const char *keep(struct context *ctx, const struct js *result, const char
 
 static enum rc emit_started(struct context *ctx, struct flow *flow)
 {
+    const struct repo_config *config;
+    enum rc rc = flow_config(ctx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    const struct agent_config *agent = repo_config_agent(config, flow->run.fallback);
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
@@ -63,7 +100,12 @@ static enum rc emit_started(struct context *ctx, struct flow *flow)
     jw_kint(&body.jw, "runNo", flow->run.run_no);
     jw_kstr(&body.jw, "repositoryId", flow->task.repository_id.text);
     jw_kstr(&body.jw, "baseCommit", flow->run.base_commit);
+    jw_kstr(&body.jw, "baseCommitSha", flow->run.base_commit);
     jw_kstr(&body.jw, "branch", flow->run.branch);
+    jw_kstr(&body.jw, "agent", agent_name(agent));
+    jw_kstr(&body.jw, "agentVersion", DROVER_VERSION);
+    jw_kstr(&body.jw, "modelProfile", forecasts_agent(agent, ctx->arena));
+    jw_optstr(&body.jw, "workerId", flow->worker);
     return flow_emit(ctx, flow, EV_RUN_STARTED, &body);
 }
 
@@ -73,7 +115,7 @@ enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct j
     if (flow->run.base_commit == NULL) /* Else it is that of a candidate, or of an earlier try. */
         flow->run.base_commit = keep(ctx, result, "baseCommit");
     if (flow->run.started_us == 0) {
-        flow->run.started_us = ctx->now_us;
+        flow->run.started_us = flow_time(ctx, flow);
         rc = emit_started(ctx, flow);
     }
     if (rc != RC_OK)
@@ -199,28 +241,27 @@ static const struct {
     {"overloaded", overloads_defer},
 };
 
-/* Adds up what it used.  *ret_deferred: it waits for its provider. */
-static enum rc take_usage(struct context *ctx, struct flow *flow, const struct js *result,
-                          bool *ret_deferred)
+/* *ret_deferred: it waits for its provider. */
+static enum rc look_at_usage(struct context *ctx, struct flow *flow, const struct js *result,
+                             bool *ret_deferred)
 {
     const char *outcome = js_get_str(result, "outcome", "");
     int64_t retries = js_get_int(result, "toolRetries", 0);
     *ret_deferred = false;
     if (retries > 0 && retries < TOOL_RETRIES_MAX)
         flow->run.used[BUDGET_TOOL] += retries;
-    enum rc rc = usage_take(ctx, &flow->run, flow->assignment, result);
-    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(deferrals); i++) {
+    for (size_t i = 0; i < COUNT_OF(deferrals); i++) {
         if (strcmp(deferrals[i].outcome, outcome) != 0)
             continue;
         *ret_deferred = true;
-        rc = keep_work(ctx, flow, result);
+        enum rc rc = keep_work(ctx, flow, result);
         if (rc == RC_OK)
             rc = messages_lost(ctx, flow, &flow->run.job_id);
         return rc == RC_OK ? deferrals[i].defer(ctx, flow, result) : rc;
     }
     flow->run.quota_hits = flow->run.overloads = 0;
     bool worked = usage_shows_work(result) || parse_report(result) == REPORT_SUCCESS;
-    return rc == RC_OK && worked ? accounts_proved(ctx, &flow->run) : rc;
+    return worked ? accounts_proved(ctx, &flow->run) : RC_OK;
 }
 
 static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct ending *stop,
@@ -306,7 +347,7 @@ enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct j
 {
     const struct ending *stop = agent_stop(result);
     bool deferred;
-    enum rc rc = take_usage(ctx, flow, result, &deferred);
+    enum rc rc = look_at_usage(ctx, flow, result, &deferred);
     *ret_over = stop != NULL || deferred;
     return rc == RC_OK && stop != NULL ? stop_agent(ctx, flow, stop, result) : rc;
 }
@@ -329,7 +370,7 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
         return rc;
     bool remote = config->agent.compute == COMPUTE_REMOTE;
     flow->run.session_over |= remote;
-    rc = take_usage(ctx, flow, result, &deferred);
+    rc = look_at_usage(ctx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
         return rc;
     if (agent_stop(result) == NULL)
@@ -438,7 +479,7 @@ enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct j
 {
     enum rc rc = result_record_pr(ctx, flow, result);
     if (rc == RC_OK)
-        rc = patches_set_status(ctx->db, &flow->run.patch_id, "published", ctx->err);
+        rc = patch_published(ctx, flow);
     if (rc != RC_OK)
         return rc;
     return flow->run.stop == RUN_STOP_NONE ? pipeline_next(ctx, flow) : flow_end_stopped(ctx, flow);

@@ -12,6 +12,7 @@
 #include "control/run/pipeline.h"
 #include "control/run/quarantine.h"
 #include "control/run/results.h"
+#include "control/run/usage.h"
 #include "core/event_types.h"
 #include "core/run/judge.h"
 #include "core/run/retry_rule.h"
@@ -79,6 +80,7 @@ static enum rc emit_cost(struct context *ctx, struct flow *flow, const struct js
     jw_kint(&body.jw, "outputTokens", js_get_int(usage, "outputTokens", 0));
     if (known)
         jw_kreal(&body.jw, "costUsd", usd);
+    usage_write_run(&body.jw, &flow->run);
     return flow_emit(ctx, flow, EV_COST_RECORDED, &body);
 }
 

@@ -10,12 +10,11 @@
  */
 #include "control/run/assignment.h"
 #include "control/run/ending.h"
+#include "control/run/patch.h"
 #include "control/run/pipeline.h"
 #include "control/run/questions.h"
 #include "control/run/results.h"
-#include "control/run/usage.h"
 #include "core/agent/infer.h"
-#include "store/patches.h"
 #include <assert.h>
 #include <string.h>
 
@@ -27,9 +26,7 @@ enum rc remote_collect(struct context *ctx, struct flow *flow, const struct js *
 
 enum rc result_of_pull(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = usage_take(ctx, &flow->run, flow->assignment, result);
-    if (rc == RC_OK)
-        rc = question_of_record(ctx, flow, js_get(result, "question"));
+    enum rc rc = question_of_record(ctx, flow, js_get(result, "question"));
     return rc == RC_OK ? remote_collect(ctx, flow, result) : rc;
 }
 
@@ -76,7 +73,7 @@ enum rc remote_take_pr(struct context *ctx, struct flow *flow)
     if (rc == RC_OK)
         rc = remote_walk_to_publishing(ctx, flow);
     if (rc == RC_OK && !id_is_none(&flow->run.patch_id))
-        rc = patches_set_status(ctx->db, &flow->run.patch_id, "published", ctx->err);
+        rc = patch_published(ctx, flow);
     flow->run.step = step_row(STEP_PUBLISH)->name;
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }

@@ -46,6 +46,15 @@ enum rc result_of_secrets(struct context *ctx, struct flow *flow, const struct j
     const char *more = count > 1 ? arena_printf(ctx->arena, ", and %zu more", count - 1) : "";
     const char *where = remote_has_pr(flow) ? "the pull request that the agent opened shows it"
                                             : "only its worker holds it";
+    context_audit(ctx, &(struct audit_entry){
+                           .action = "secret.detected",
+                           .resource_type = "run",
+                           .resource_id = flow->run.id.text,
+                           .count = (int64_t)count,
+                           .details = audit_details(ctx->batch_arena, "rule",
+                                                    js_get_str(first, "rule", "secret"), "path",
+                                                    js_get_str(first, "path", NULL), NULL),
+                       });
     const char *text = arena_printf(
         ctx->arena, "The patch holds a secret (%s in %s, line %lld%s); %s",
         js_get_str(first, "rule", "secret"), js_get_str(first, "path", "?"),

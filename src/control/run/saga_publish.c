@@ -51,6 +51,22 @@ static enum rc read_reports(struct context *ctx, const struct id *run_id,
     return rc;
 }
 
+enum rc saga_publish_failed(struct context *ctx, struct flow *flow)
+{
+    struct publish_parts known;
+    int64_t reports = 0;
+    enum rc rc = read_reports(ctx, &flow->run.id, &known, &reports);
+    if (rc != RC_OK || reports > 0)
+        return rc;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "branch", flow->run.branch);
+    jw_kraw(&body.jw, "parts", STR("[]")); /* Which were done is not known. */
+    jw_optstr(&body.jw, "errorCode", flow->run.error_code);
+    jw_optstr(&body.jw, "errorMessage", flow->run.error_message);
+    return flow_emit(ctx, flow, EV_PR_CREATION_FAILED, &body);
+}
+
 /* Every worker that had the job has reported where it failed.  Else one may have done all of it and
    died before its result was recorded. */
 static bool is_certain(const struct job_row *publish, int64_t reports)

@@ -14,6 +14,9 @@
 #define CONTROL_RUN_SAGA_PUBLISH_H
 #include "control/run/flow.h"
 
+/* The run fails without a pull request: agent.pr.creation.failed, if no worker has reported one
+   because it was lost or out of time. */
+MUST_USE enum rc saga_publish_failed(struct context *ctx, struct flow *flow);
 /* The run ends without a pull request; job_id is that of its publish step.  Nothing is done when
    the job was never leased: then no worker can have read the run's fence. */
 MUST_USE enum rc saga_undo_publish(struct context *ctx, struct flow *flow, const struct id *job_id);

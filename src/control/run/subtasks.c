@@ -41,6 +41,9 @@ enum rc subtasks_check(struct context *ctx, const struct run_row *parent, const 
     *ret_lineage = (struct lineage){
         .parent_run_id = parent->id,
         .root_run_id = is_root ? parent->id : parent->root_run_id,
+        .traceparent = parent->traceparent != NULL
+                           ? parent->traceparent
+                           : context_own_trace(ctx, &parent->task_id, &parent->id),
         .left = {.cost_microusd = limit_of(budget_tree_left(&tree, at, MEASURE_COST)),
                  .tokens = limit_of(budget_tree_left(&tree, at, MEASURE_TOKENS))},
     };

@@ -29,6 +29,18 @@ void usage_write(struct jw *jw, const struct flow *flow)
     jw_end(jw, '}');
 }
 
+void usage_write_run(struct jw *jw, const struct run_row *run)
+{
+    jw_key(jw, "runUsage");
+    jw_begin(jw, '{');
+    jw_kint(jw, "turns", run->turns);
+    jw_kint(jw, "inputTokens", run->tokens_in);
+    jw_kint(jw, "outputTokens", run->tokens_out);
+    jw_kreal(jw, "costUsd", (double)run->cost_microusd / 1e6);
+    jw_optstr(jw, "model", run->model);
+    jw_end(jw, '}');
+}
+
 /* Sums of one attempt only grow. */
 static void raise(int64_t *column, int64_t before, int64_t sum)
 {

@@ -14,6 +14,8 @@
 struct used usage_before(const struct flow *flow);
 /* The same, as the member `used` of an assignment. */
 void usage_write(struct jw *jw, const struct flow *flow);
+/* What the run has used so far, as the member `runUsage` of an event. */
+void usage_write_run(struct jw *jw, const struct run_row *run);
 /* Takes the sums of the attempt that was assigned by this payload. */
 MUST_USE enum rc usage_take(struct context *ctx, struct run_row *run, struct str payload,
                             const struct js *sums);

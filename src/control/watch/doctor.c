@@ -4,17 +4,17 @@
  * Runs that are not finished are all examined; of the finished ones the newest DOCTOR_RUNS_MAX.
  */
 #include "control/watch/doctor.h"
-#include "base/js.h"
 #include "control/commit/isolate.h"
 #include "control/run/approval.h"
 #include "control/run/flow.h"
 #include "control/run/run_clock.h"
 #include "control/watch/doctor_agents.h"
 #include "control/watch/doctor_batches.h"
-#include "core/event_types.h"
+#include "control/watch/doctor_issues.h"
+#include "control/watch/doctor_log.h"
 #include "core/step_kind.h"
 #include "store/approvals.h"
-#include "store/events.h"
+#include "store/audit.h"
 #include "store/jobs.h"
 #include "store/questions.h"
 #include "store/runs.h"
@@ -23,7 +23,7 @@
 #include "store/timers.h"
 #include <string.h>
 
-enum { DOCTOR_RUNS_MAX = 2000, DOCTOR_PAGE = 200, DOCTOR_EVENTS_PAGE = 1000 };
+enum { DOCTOR_RUNS_MAX = 2000, DOCTOR_PAGE = 200, DOCTOR_AUDIT_ROWS = 1000 };
 
 enum check {
     CHECK_READABLE,
@@ -31,12 +31,15 @@ enum check {
     CHECK_PROJECTION,
     CHECK_SEQUENCE,
     CHECK_FOLD,
+    CHECK_SNAPSHOTS,
     CHECK_LEFTOVERS,
     CHECK_HOLDS,
     CHECK_SLOTS,
     CHECK_SAGAS,
     CHECK_BUDGETS,
     CHECK_BATCHES,
+    CHECK_ISSUES,
+    CHECK_AUDIT,
     CHECK_AGENTS,
     CHECK_COUNT
 };
@@ -52,15 +55,20 @@ static const struct doctor_check blank[CHECK_COUNT] = {
     [CHECK_PROJECTION] = {.name = "projection",
                           .title = "Every task's status follows from its latest run"},
     [CHECK_SEQUENCE] = {.name = "sequence", .title = "Every run's events are numbered gaplessly"},
-    [CHECK_FOLD] = {.name = "fold", .title = "The event log folds to the status of every run"},
+    [CHECK_FOLD] = {.name = "fold", .title = "The events of every run fold to its row"},
+    [CHECK_SNAPSHOTS] = {.name = "snapshots",
+                         .title = "The events of every run fold to its snapshots"},
     [CHECK_LEFTOVERS] = {.name = "leftovers",
                          .title = "Finished runs hold no timer, job or open question"},
     [CHECK_HOLDS] = {.name = "holds",
                      .title = "Clocks stand still exactly while a person is waited for"},
     [CHECK_SLOTS] = {.name = "slots", .title = "The active runs add up, counted two ways"},
     [CHECK_SAGAS] = {.name = "sagas", .title = "Every unfinished saga has a job that moves it on"},
+    [CHECK_ISSUES] = {.name = "issues",
+                      .title = "Issues on their way are what their events come to"},
     [CHECK_BATCHES] = {.name = "batches",
                        .title = "Every batch has one task for each member, and is moved on"},
+    [CHECK_AUDIT] = {.name = "audit", .title = "The newest rows of the audit log are a chain"},
 };
 
 struct doctor {
@@ -199,37 +207,23 @@ static enum rc examine_mover(struct doctor *doctor, const struct run_row *run)
     return RC_OK;
 }
 
-/* Replays the run's events: their numbers, and the status they end in. */
+static void note_log(struct doctor *doctor, enum check check, const struct run_row *run,
+                     const char *what)
+{
+    looked(doctor, check);
+    if (what != NULL)
+        found(doctor, check, run, what);
+}
+
 static enum rc examine_log(struct doctor *doctor, const struct run_row *run)
 {
-    int64_t expected = 0, after = 0;
-    bool gap = false;
-    char status[32] = "queued";
-    size_t count;
-    do {
-        struct event_filter filter = {
-            .run_id = run->id, .after_seq = after, .limit = DOCTOR_EVENTS_PAGE};
-        struct event *events;
-        enum rc rc = events_list(doctor->db, &filter, &doctor->scratch, &events, &count,
-                                 doctor->err);
-        if (rc != RC_OK)
-            return rc;
-        for (size_t i = 0; i < count; i++) {
-            gap |= events[i].run_seq != ++expected;
-            after = events[i].seq;
-            if (strcmp(events[i].type, EV_RUN_STATUS_CHANGED) != 0)
-                continue;
-            CLEANUP(js_freep) struct js *data = NULL;
-            if (js_parse(events[i].data.at, events[i].data.len, &data, NULL) == RC_OK)
-                text_copy(status, sizeof status, js_get_str(data, "toStatus", ""));
-        }
-    } while (count == DOCTOR_EVENTS_PAGE);
-    looked(doctor, CHECK_SEQUENCE);
-    if (gap || expected != run->event_seq)
-        found(doctor, CHECK_SEQUENCE, run, "its events have a gap");
-    looked(doctor, CHECK_FOLD);
-    if (strcmp(status, run_status_name(run->status)) != 0)
-        found(doctor, CHECK_FOLD, run, arena_printf(doctor->arena, "the log says %s", status));
+    struct log_findings findings = {0};
+    enum rc rc = doctor_log(doctor->db, run, &doctor->scratch, &findings, doctor->err);
+    if (rc != RC_OK)
+        return rc;
+    note_log(doctor, CHECK_SEQUENCE, run, findings.sequence);
+    note_log(doctor, CHECK_FOLD, run, findings.fold);
+    note_log(doctor, CHECK_SNAPSHOTS, run, findings.snapshot);
     return RC_OK;
 }
 
@@ -446,6 +440,38 @@ static enum rc examine_sagas(struct doctor *doctor, enum saga_status status)
     return RC_OK;
 }
 
+/* ---- the audit log ---- */
+
+static enum rc examine_audit(struct doctor *doctor)
+{
+    struct doctor_check *check = &doctor->checks[CHECK_AUDIT];
+    struct audit_chain chain;
+    enum rc rc = audit_verify_newest(doctor->db, DOCTOR_AUDIT_ROWS, &chain, doctor->err);
+    if (rc != RC_OK && rc != RC_CORRUPT)
+        return rc;
+    if (rc == RC_CORRUPT || chain.damage != AUDIT_SOUND) {
+        check->bad = 1;
+        check->first = arena_strdup(doctor->arena,
+                                    rc == RC_CORRUPT ? doctor->err->text : chain.text);
+    }
+    check->looked_at = rc == RC_OK ? chain.rows : 0;
+    err_clear(doctor->err);
+    return RC_OK;
+}
+
+static enum rc examine_issues(struct doctor *doctor, struct err *err)
+{
+    struct doctor_check *check = &doctor->checks[CHECK_ISSUES];
+    struct issue_findings findings;
+    enum rc rc = doctor_issues(doctor->db, doctor->arena, &findings, err);
+    if (rc != RC_OK)
+        return rc;
+    check->looked_at = findings.looked_at;
+    check->bad = findings.bad;
+    check->first = findings.first;
+    return RC_OK;
+}
+
 enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report *ret_report,
                        struct err *err)
 {
@@ -467,6 +493,10 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
             rc = examine_sagas(&doctor, (enum saga_status)status);
     if (rc == RC_OK)
         rc = doctor_batches(db, arena, &doctor.checks[CHECK_BATCHES], err);
+    if (rc == RC_OK)
+        rc = examine_issues(&doctor, err);
+    if (rc == RC_OK)
+        rc = examine_audit(&doctor);
     if (rc == RC_OK)
         rc = doctor_agents(db, arena, &doctor.checks[CHECK_AGENTS], err);
     struct worker_row *workers = NULL;

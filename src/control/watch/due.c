@@ -11,6 +11,8 @@
 #include "control/agents/launch.h"
 #include "control/commit/isolate.h"
 #include "control/commit/principal.h"
+#include "control/conductor/issue_timers.h"
+#include "control/messaging/consumers.h"
 #include "control/messaging/requests.h"
 #include "control/messaging/schedules.h"
 #include "control/pr/intake_progress.h"
@@ -223,6 +225,10 @@ static const struct timer_kind {
     {TIMER_BATCH_NET, batch_due, false},
     {TIMER_BATCH_SPENT, batch_due, false},
     {TIMER_BATCH_STOP, batch_stop_due, false},
+    {TIMER_ISSUE_SLA, issue_sla_due, false},
+    {TIMER_ISSUE_CI, issue_ci_due, false},
+    {TIMER_ISSUE_SILENCE, issue_silence_due, false},
+    {TIMER_ISSUE_GATE, issue_gate_due, false},
 };
 
 /* NULL: written by a version that has more kinds. */
@@ -344,6 +350,18 @@ static enum rc prune_cars(struct context *ctx, void *more, const struct failure 
     return train_prune(ctx, more);
 }
 
+static enum rc prune_beats(struct context *ctx, void *more, const struct failure *why)
+{
+    (void)why;
+    return issues_prune(ctx, more);
+}
+
+static enum rc prune_processed(struct context *ctx, void *more, const struct failure *why)
+{
+    (void)why;
+    return consumers_prune(ctx, more);
+}
+
 /* Of steps that are made again and again. */
 static enum rc prune_jobs(struct context *ctx, void *more, const struct failure *why)
 {
@@ -374,6 +392,8 @@ static enum rc prune(struct context *ctx, bool *ret_more)
         {"receipts of deliveries", {prune_receipts, leave, NULL}},
         {"jobs of routine steps", {prune_jobs, leave, NULL}},
         {"cars of trains", {prune_cars, leave, NULL}},
+        {"processed events", {prune_processed, leave, NULL}},
+        {"heartbeats of issues", {prune_beats, leave, NULL}},
     };
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {

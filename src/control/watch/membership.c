@@ -24,8 +24,9 @@ enum {
 
 /* A lease that one node at a time has.  The first one is that of the timers. */
 struct turn {
-    const char *lease;
-    int64_t epoch; /* 0: not this node's. */
+    char lease[LEASE_NAME_BYTES]; /* "": free; only the thread frees one. */
+    int64_t epoch;                /* 0: not this node's. */
+    bool dropped;                 /* To be released, and free then. */
 };
 enum { TURN_TIMERS = 0 };
 
@@ -48,7 +49,6 @@ struct membership {
     bool lost; /* The name. */
     bool gap;
     struct turn turns[1 + MEMBERSHIP_LEASES_MAX];
-    size_t turn_count;
     struct membership_view view;
 };
 
@@ -194,7 +194,7 @@ static void lose_name(struct membership *membership, const struct err *why)
 {
     pthread_mutex_lock(&membership->lock);
     membership->lost = true;
-    for (size_t i = 0; i < membership->turn_count; i++)
+    for (size_t i = 0; i < COUNT_OF(membership->turns); i++)
         membership->turns[i].epoch = 0;
     pthread_mutex_unlock(&membership->lock);
     membership->options.lost(membership->options.ctx, why);
@@ -288,17 +288,48 @@ static enum rc see_turn(struct membership *membership, struct err *err)
     return rc;
 }
 
+/* The turn as it is now; it changes no name while the thread looks at it. */
+static struct turn copy_turn(struct membership *membership, size_t at)
+{
+    pthread_mutex_lock(&membership->lock);
+    struct turn turn = membership->turns[at];
+    pthread_mutex_unlock(&membership->lock);
+    return turn;
+}
+
+static enum rc release_turn(struct membership *membership, size_t at, struct err *err)
+{
+    struct turn turn = copy_turn(membership, at);
+    enum rc rc = RC_OK;
+    if (turn.epoch != 0)
+        rc = leases_release(membership->db, &(struct lease_fence){turn.lease, turn.epoch}, err);
+    if (rc != RC_OK)
+        return rc;
+    pthread_mutex_lock(&membership->lock);
+    membership->turns[at].epoch = 0;
+    if (membership->turns[at].dropped) /* Else it is wanted again. */
+        membership->turns[at] = (struct turn){0};
+    pthread_mutex_unlock(&membership->lock);
+    return RC_OK;
+}
+
+static enum rc keep_turn(struct membership *membership, size_t at, struct err *err)
+{
+    struct turn turn = copy_turn(membership, at);
+    if (turn.lease[0] == '\0')
+        return RC_OK;
+    if (turn.dropped)
+        return release_turn(membership, at, err);
+    struct lease_fence held = {turn.lease, turn.epoch};
+    enum rc rc = turn.epoch != 0 ? renew_turn(membership, &held, err) : RC_STALE;
+    return rc == RC_STALE ? try_turn(membership, &membership->turns[at], err) : rc;
+}
+
 static enum rc keep_turns(struct membership *membership, struct err *err)
 {
     enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && i < membership->turn_count; i++) {
-        struct turn *turn = &membership->turns[i];
-        struct lease_fence held;
-        rc = membership_holds(membership, turn->lease, &held) ? renew_turn(membership, &held, err)
-                                                              : RC_STALE;
-        if (rc == RC_STALE)
-            rc = try_turn(membership, turn, err);
-    }
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(membership->turns); i++)
+        rc = keep_turn(membership, i, err);
     return rc == RC_OK ? see_turn(membership, err) : rc;
 }
 
@@ -403,11 +434,7 @@ static struct membership *membership_new(const struct membership_options *option
     unsigned char random[(SESSION_BYTES - 1) / 2];
     secret_bytes(random, sizeof random);
     hex_encode(membership->session, random, sizeof random);
-    assert(options->lease_count <= MEMBERSHIP_LEASES_MAX);
-    membership->turns[TURN_TIMERS].lease = LEASE_TIMERS;
-    for (size_t i = 0; i < options->lease_count; i++)
-        membership->turns[1 + i].lease = options->leases[i];
-    membership->turn_count = 1 + options->lease_count;
+    text_copy(membership->turns[TURN_TIMERS].lease, LEASE_NAME_BYTES, LEASE_TIMERS);
     remote_clock_init(&membership->time);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -456,7 +483,7 @@ void membership_stop(struct membership *membership)
     pthread_join(membership->thread, NULL);
     membership->running = false;
     struct err ignored = {0};
-    for (size_t i = 0; i < membership->turn_count; i++) {
+    for (size_t i = 0; i < COUNT_OF(membership->turns); i++) {
         struct turn *turn = &membership->turns[i];
         if (turn->epoch != 0)
             (void)!leases_release(membership->db, &(struct lease_fence){turn->lease, turn->epoch},
@@ -491,14 +518,38 @@ struct clock membership_clock(struct membership *membership)
     return remote_clock(&membership->time);
 }
 
+/* Under the lock; NULL: it is not wanted. */
 static struct turn *find_turn(struct membership *membership, const char *lease)
 {
-    size_t i = 0;
-    while (!text_same(membership->turns[i].lease, lease)) {
-        i++;
-        assert(i < membership->turn_count);
+    for (size_t i = 0; i < COUNT_OF(membership->turns); i++) {
+        if (text_same(membership->turns[i].lease, lease))
+            return &membership->turns[i];
     }
-    return &membership->turns[i];
+    return NULL;
+}
+
+bool membership_want(struct membership *membership, const char *lease)
+{
+    assert(lease[0] != '\0' && strlen(lease) < LEASE_NAME_BYTES);
+    pthread_mutex_lock(&membership->lock);
+    struct turn *turn = find_turn(membership, lease), *room = find_turn(membership, "");
+    if (turn == NULL && room != NULL) {
+        turn = room;
+        text_copy(turn->lease, sizeof turn->lease, lease);
+    }
+    if (turn != NULL)
+        turn->dropped = false;
+    pthread_mutex_unlock(&membership->lock);
+    return turn != NULL;
+}
+
+void membership_drop(struct membership *membership, const char *lease)
+{
+    pthread_mutex_lock(&membership->lock);
+    struct turn *turn = find_turn(membership, lease);
+    if (turn != NULL)
+        turn->dropped = true;
+    pthread_mutex_unlock(&membership->lock);
 }
 
 bool membership_holds(struct membership *membership, const char *lease,
@@ -506,7 +557,7 @@ bool membership_holds(struct membership *membership, const char *lease,
 {
     pthread_mutex_lock(&membership->lock);
     const struct turn *turn = find_turn(membership, lease);
-    *ret_turn = (struct lease_fence){turn->lease, turn->epoch};
+    *ret_turn = (struct lease_fence){lease, turn != NULL ? turn->epoch : 0};
     pthread_mutex_unlock(&membership->lock);
     return ret_turn->epoch != 0;
 }
@@ -527,7 +578,7 @@ void membership_fenced(struct membership *membership, const struct lease_fence *
 {
     pthread_mutex_lock(&membership->lock);
     struct turn *turn = find_turn(membership, fence->name);
-    bool ours = turn->epoch == fence->epoch;
+    bool ours = turn != NULL && turn->epoch == fence->epoch;
     if (ours)
         turn->epoch = 0;
     pthread_mutex_unlock(&membership->lock);

@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 enum {
-    MEMBERSHIP_LEASES_MAX = 16,
+    MEMBERSHIP_LEASES_MAX = 33, /* Those of sinks, and the Conductor. */
     MEMBERSHIP_EVERY_MS = 1000,
     MEMBERSHIP_TIMERS_MS = 5 * 1000, /* A few rounds may fail or be late. */
     MEMBERSHIP_CLAIM_MS = 15 * 1000,
@@ -45,8 +45,6 @@ struct membership_options {
     const char *place;                         /* See struct lease_claim; or NULL. */
     struct clock clock;                        /* The machine's, to compare with the database's. */
     int64_t lease_us;                          /* What leases of jobs usually last. */
-    const char *leases[MEMBERSHIP_LEASES_MAX]; /* Turns that it tries to get, beside the timers; */
-    size_t lease_count;                        /* names outlive the membership. */
     void (*due)(void *ctx, int64_t oldest_us); /* The oldest due time; 0: none. */
     void (*lost)(void *ctx, const struct err *why); /* Once: another server has the name. */
     void *ctx; /* Of both, which are called on the membership's thread. */
@@ -67,7 +65,14 @@ struct clock membership_clock(struct membership *membership); /* The database's.
 /* Is it this node's turn to run the timers?  *ret_gap: it began after a time in which no worker
    could renew a lease; true once for each gap. */
 bool membership_turn(struct membership *membership, struct lease_fence *ret_turn, bool *ret_gap);
-/* Is it this node's turn at one of options.leases? */
+/*
+ * Beside the timers it tries to get the turns at leases that are wanted, from its next round on;
+ * one that is dropped is released then.  False: it wants MEMBERSHIP_LEASES_MAX already.  A lease is
+ * not wanted twice at a time.
+ */
+MUST_USE bool membership_want(struct membership *membership, const char *lease);
+void membership_drop(struct membership *membership, const char *lease);
+/* Is it this node's turn at a lease that is wanted?  ret_turn names it with `lease`. */
 bool membership_holds(struct membership *membership, const char *lease,
                       struct lease_fence *ret_turn);
 /* A command found that the turn was lost. */

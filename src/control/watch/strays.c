@@ -3,6 +3,7 @@
 #include "control/run/saga_publish.h"
 #include "core/step_kind.h"
 #include "store/pull_requests.h"
+#include "store/retention_sums.h"
 #include "store/runs.h"
 #include "store/sagas.h"
 #include <inttypes.h>
@@ -16,6 +17,7 @@ struct judging {
     struct arena *arena;  /* The report's. */
     struct arena scratch; /* Of one trace. */
     struct strays *strays;
+    struct id expired; /* Runs and tasks with smaller ids may have been deleted after their time. */
     struct err *err;
 };
 
@@ -144,6 +146,20 @@ static enum rc judge_ended(struct judging *judging, const struct forge_trace *tr
     return RC_OK;
 }
 
+/* Does it name a run, or a task, that may have been deleted after its time? */
+static bool may_have_expired(const struct judging *judging, const struct forge_trace *trace)
+{
+    struct id id;
+    const char *text = trace->run_id != NULL ? trace->run_id : trace->named;
+    if (trace->branch != NULL) {
+        const char *at = strchr(trace->branch, '/');
+        char task[ID_TEXT_BYTES];
+        text_copy(task, sizeof task, at != NULL ? at + 1 : "");
+        return id_parse(task, &id) && strcmp(id.text, judging->expired.text) < 0;
+    }
+    return id_parse(text, &id) && strcmp(id.text, judging->expired.text) < 0;
+}
+
 static enum rc judge(struct judging *judging, const struct forge_trace *trace)
 {
     struct run_row run;
@@ -151,6 +167,8 @@ static enum rc judge(struct judging *judging, const struct forge_trace *trace)
         return RC_OK;
     judging->strays->looked_at++;
     enum rc rc = run_of(judging, trace, &run);
+    if (rc == RC_NOT_FOUND && may_have_expired(judging, trace))
+        return RC_OK;
     if (rc == RC_NOT_FOUND) {
         found(judging, trace, NULL, false,
               "no run of this database: of another server, or from after the backup that this one "
@@ -165,7 +183,10 @@ enum rc strays_judge(struct db *db, const char *repository, const struct forge_t
 {
     struct judging judging = {
         .db = db, .repository = repository, .arena = arena, .strays = strays, .err = err};
-    enum rc rc = RC_OK;
+    int64_t expired_us = 0;
+    enum rc rc = retention_sums_get(db, MARK_TASKS_US, &expired_us, err);
+    if (expired_us > 0)
+        judging.expired = id_first_at(expired_us);
     for (size_t i = 0; rc == RC_OK && i < traces->count; i++) {
         rc = judge(&judging, &traces->items[i]);
         arena_reset(&judging.scratch);

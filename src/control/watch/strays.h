@@ -9,7 +9,9 @@
  *   a run that ended without one           stale, if the last commit names the run: it is drover's
  *                                          own work, and no run that has ended ever publishes.  It
  *                                          can be taken back.  Else it is the work of others
- *   no run of this database                unknown: of another server, or from after a backup.  It
+ *   no run of this database, with an id    as it should be: it was deleted after its time
+ *   from before what has expired           (core/run/expiry.h)
+ *   another run that is not there          unknown: of another server, or from after a backup.  It
  *                                          is reported, and left for people
  *
  * Pull requests without a reference to a run belong to other authors: they are ignored.

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "store/settled.h"
 #include <pthread.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct tail {
     int64_t seq; /* As tail_seq returns it. */
     bool woken;
     bool stopping;
+    int64_t asked, served; /* By tail_ask; up to here it has published since. */
 };
 
 /* Only upwards: a value that was returned once stays true. */
@@ -55,13 +57,13 @@ static bool pass_over(struct tail *tail)
 
 static void post(struct bus *bus, const struct event *event)
 {
+    const char *why = NULL;
+    bus_published(bus, event);
     if (!bus_wants(bus, event))
         return;
-    struct envelope *envelope = envelope_new(event);
+    struct envelope *envelope = envelope_new(event, &why);
     if (envelope == NULL) {
-        LOG(LOG_ERROR, "an event is too large for streams; the log has it",
-            LOG_STR("id", event->id.text), LOG_STR("type", event->type),
-            LOG_INT("seq", event->seq));
+        bus_pass_over(bus, event, why);
         return;
     }
     bus_post(bus, envelope);
@@ -93,7 +95,7 @@ static int64_t patience_us(struct tail *tail)
     return bus_is_idle(tail->bus) ? IDLE_GAP_WAIT_US : GAP_WAIT_US;
 }
 
-static bool wait_for_wake(struct tail *tail)
+static bool wait_for_wake(struct tail *tail, int64_t *ret_asked)
 {
     struct timespec until = clock_mono_after(patience_us(tail));
     pthread_mutex_lock(&tail->lock);
@@ -101,6 +103,7 @@ static bool wait_for_wake(struct tail *tail)
         if (pthread_cond_timedwait(&tail->wake, &tail->lock, &until) != 0)
             break;
     tail->woken = false;
+    *ret_asked = tail->asked;
     bool go_on = !tail->stopping;
     pthread_mutex_unlock(&tail->lock);
     return go_on;
@@ -109,11 +112,15 @@ static bool wait_for_wake(struct tail *tail)
 static void *tail_main(void *arg)
 {
     struct tail *tail = arg;
+    int64_t asked = 0;
     bool go_on = true;
     while (go_on) {
-        go_on = wait_for_wake(tail);
+        go_on = wait_for_wake(tail, &asked);
         while (!pass_over(tail) && read_page(tail)) {
         }
+        pthread_mutex_lock(&tail->lock);
+        tail->served = asked;
+        pthread_mutex_unlock(&tail->lock);
     }
     return NULL;
 }
@@ -147,12 +154,8 @@ enum rc tail_start(struct store *store, struct bus *bus, struct tail **ret_tail,
     tail->store = store;
     tail->db = db;
     tail->bus = bus;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&tail->lock, NULL);
-    pthread_cond_init(&tail->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&tail->wake);
     rc = find_end(tail, err);
     int failed = rc == RC_OK ? pthread_create(&tail->thread, NULL, tail_main, tail) : 0;
     if (failed != 0)
@@ -172,6 +175,24 @@ void tail_wake(struct tail *tail)
     tail->woken = true;
     pthread_cond_signal(&tail->wake);
     pthread_mutex_unlock(&tail->lock);
+}
+
+int64_t tail_ask(struct tail *tail)
+{
+    pthread_mutex_lock(&tail->lock);
+    int64_t asked = ++tail->asked;
+    tail->woken = true;
+    pthread_cond_signal(&tail->wake);
+    pthread_mutex_unlock(&tail->lock);
+    return asked;
+}
+
+bool tail_served(struct tail *tail, int64_t asked)
+{
+    pthread_mutex_lock(&tail->lock);
+    bool served = tail->served >= asked;
+    pthread_mutex_unlock(&tail->lock);
+    return served;
 }
 
 int64_t tail_seq(struct tail *tail)

@@ -16,5 +16,8 @@ void tail_wake(struct tail *tail); /* Does not block. */
 /* Events up to here were published, or are about to be: a subscriber that calls this after it
    subscribed finds those in the log, and gets all later ones from the bus. */
 int64_t tail_seq(struct tail *tail);
+/* For shutdown: asks the tail to publish what is committed by now; has it done so? */
+int64_t tail_ask(struct tail *tail);
+bool tail_served(struct tail *tail, int64_t asked);
 void tail_stop(struct tail *tail); /* Publishes what is there, joins, frees; NULL is fine. */
 #endif

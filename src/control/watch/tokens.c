@@ -1,4 +1,5 @@
 #include "control/watch/tokens.h"
+#include "base/clock.h"
 #include "control/commit/context.h"
 
 static enum rc check_room(struct context *ctx, const char *name)
@@ -26,10 +27,12 @@ static enum rc apply_create(struct context *ctx, struct command *command)
     if (rc != RC_OK)
         return rc;
     cmd->row = (struct token_row){
-        .id = context_id(ctx),
+        .id = cmd->base.made = context_id(ctx),
         .name = cmd->name,
         .role = cmd->role,
         .queues = cmd->queues,
+        .writes = cmd->writes,
+        .agent = cmd->agent,
         .sha256 = cmd->sha256,
         .created_us = ctx->now_us,
         .expires_us = cmd->expires_us,
@@ -60,7 +63,19 @@ struct cmd_token_revoke *cmd_token_revoke_new(void)
 static enum rc apply_used(struct context *ctx, struct command *command)
 {
     struct cmd_token_used *cmd = (struct cmd_token_used *)command;
-    return tokens_used(ctx->db, &cmd->id, cmd->used_us, ctx->err);
+    int64_t today_us = cmd->used_us - cmd->used_us % US_PER_DAY;
+    bool first = false;
+    enum rc rc = tokens_used(ctx->db, &cmd->id, cmd->used_us, today_us, &first, ctx->err);
+    if (rc == RC_OK && first)
+        context_audit(ctx, &(struct audit_entry){
+                               .actor_type = cmd->role == ROLE_WORKER ? "worker" : "user",
+                               .actor_id = cmd->name,
+                               .token_id = cmd->id.text,
+                               .role = role_name(cmd->role),
+                               .action = "token.use",
+                               .resource_id = cmd->id.text,
+                           });
+    return rc;
 }
 
 static const struct command_ops used_ops = {.name = "token_used", .apply = apply_used};

@@ -13,6 +13,7 @@ struct cmd_token_create {
     const char *name;
     enum role role;
     const char *queues;             /* See token_row. */
+    const char *writes, *agent;     /* See token_row. */
     int64_t expires_us;             /* 0: never */
     char sha256[SHA256_TEXT_BYTES]; /* Of the secret, which the caller keeps. */
     struct token_row row;           /* The answer. */
@@ -25,9 +26,12 @@ struct cmd_token_revoke { /* RC_NOT_FOUND.  Twice is fine. */
 };
 struct cmd_token_revoke *cmd_token_revoke_new(void);
 
+/* The first use of a day (UTC) is recorded in the audit log. */
 struct cmd_token_used {
     struct command base;
     struct id id;
+    enum role role;
+    const char *name; /* Its actor. */
     int64_t used_us;
 };
 struct cmd_token_used *cmd_token_used_new(void);

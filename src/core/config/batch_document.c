@@ -1,6 +1,6 @@
 #include "core/config/batch_document.h"
-#include "core/config/repo_document.h"
 #include "core/config/schema.h"
+#include "core/config/schema_text.h"
 
 enum rc batch_document_check(const struct js *document, struct arena *arena,
                              struct faults *ret_faults, struct err *err)

@@ -28,6 +28,7 @@ static const struct {
     [NOTIFY_CANCELLED] = {"cancelled", EV_TASK_CANCELLED, NULL},
     [NOTIFY_TIMED_OUT] = {"timed_out", EV_TASK_TIMED_OUT, NULL},
     [NOTIFY_TEST] = {"test", NULL, NULL},
+    [NOTIFY_REPLY] = {"reply", NULL, NULL},
 };
 
 /* How a channel delivers.  To add one: its type in core/config/notify.h, its name here, its
@@ -138,7 +139,7 @@ static void read_kinds(struct fields *fields, struct notify_channel *channel)
     for (size_t i = 0; i < js_count(array); i++) {
         enum notify_kind kind = NOTIFY_TEST;
         const char *name = js_str(js_at(array, i), "");
-        if (!notify_kind_parse(name, &kind) || kind == NOTIFY_TEST)
+        if (!notify_kind_parse(name, &kind) || kind >= NOTIFY_TEST)
             fields_fail(fields, "on",
                         "on knows accepted, running, approval, reminder, question, completed, "
                         "failed, cancelled and timed_out, not %.20s",
@@ -164,6 +165,8 @@ static void check_type(struct fields *fields, const struct notify_channel *chann
         fields_fail(fields, "command", "only a channel of type command has command and env");
     else if (channel->secret_env != NULL && channel->type != NOTIFY_WEBHOOK)
         fields_fail(fields, "secretEnv", "only a webhook is signed");
+    else if (channel->buttons && channel->type != NOTIFY_SLACK)
+        fields_fail(fields, "buttons", "only a channel of type slack has buttons");
     else if (channel->url != NULL && !text_starts(channel->url, "http://") &&
              !text_starts(channel->url, "https://"))
         fields_fail(fields, "url", "url must start with http:// or https://");
@@ -192,6 +195,7 @@ enum rc notify_channel_decode(const struct js *document, const char *path, struc
               channel.command);
     read_list(&fields, "env", &(struct field_text){1, VARIABLE_MAX}, NOTIFY_ENV_MAX, arena,
               channel.env);
+    fields_bool(&fields, "buttons", FIELD_OPTIONAL, &channel.buttons);
     fields_int(&fields, "timeoutMs", FIELD_OPTIONAL, &timeout_range, &channel.timeout_ms);
     check_type(&fields, &channel);
     enum rc rc = fields_close(&fields);
@@ -251,6 +255,8 @@ void notify_channel_write(struct jw *jw, const struct notify_channel *channel)
     jw_optstr(jw, "secretEnv", channel->secret_env);
     write_list(jw, "command", channel->command);
     write_list(jw, "env", channel->env);
+    if (channel->buttons)
+        jw_kbool(jw, "buttons", true);
     jw_kint(jw, "timeoutMs", channel->timeout_ms);
     jw_end(jw, '}');
 }

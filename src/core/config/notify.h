@@ -7,6 +7,7 @@
  *         repositories: ["acme/billing-?"]       # globs; all, when it is left out
  *         type: slack                            # webhook | slack | command
  *         urlEnv: SLACK_URL                      # or url; a variable of the worker
+ *         buttons: true                          # slack: answers by core/config/slack_config.h
  *         timeoutMs: 10000
  *       - {name: ci, on: [completed], type: webhook, url: "https://ci.example.org/hook",
  *          secretEnv: CI_SECRET}
@@ -30,7 +31,8 @@ enum notify_kind {
     NOTIFY_FAILED,
     NOTIFY_CANCELLED,
     NOTIFY_TIMED_OUT,
-    NOTIFY_TEST, /* A test of a channel; no channel can subscribe to it. */
+    NOTIFY_TEST,  /* A test of a channel; no channel can subscribe to it. */
+    NOTIFY_REPLY, /* What came of a button: to the address that Slack has given; the same. */
     NOTIFY_KIND_COUNT
 };
 enum notify_type { NOTIFY_WEBHOOK, NOTIFY_SLACK, NOTIFY_COMMAND };
@@ -52,6 +54,7 @@ struct notify_channel {
     const char *secret_env;                   /* NOTIFY_WEBHOOK: or NULL */
     const char *command[NOTIFY_ARGS_MAX + 1]; /* NOTIFY_COMMAND: argv, NULL-terminated */
     const char *env[NOTIFY_ENV_MAX + 1];      /* NOTIFY_COMMAND: names that it may see */
+    bool buttons;                             /* NOTIFY_SLACK: approvals and questions have some. */
     int64_t timeout_ms;
 };
 

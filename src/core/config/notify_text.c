@@ -6,6 +6,7 @@
  *     `drover task 0197...`
  */
 #include "core/config/notify_text.h"
+#include "core/config/slack.h"
 #include "core/text/prose.h"
 #include <string.h>
 
@@ -22,22 +23,14 @@ static const char *const says[NOTIFY_KIND_COUNT] = {
     [NOTIFY_CANCELLED] = "Cancelled.",
     [NOTIFY_TIMED_OUT] = "Ran out of time.",
     [NOTIFY_TEST] = "This is a test: notifications by this channel arrive.",
+    [NOTIFY_REPLY] = "",
 };
 
 /* On one line, with the three signs escaped that mean something there. */
 static void add_escaped(struct buf *to, const char *text, size_t max)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    for (const char *at = prose_line(&arena, text, max); *at; at++) {
-        if (*at == '&')
-            buf_adds(to, "&amp;");
-        else if (*at == '<')
-            buf_adds(to, "&lt;");
-        else if (*at == '>')
-            buf_adds(to, "&gt;");
-        else
-            buf_addc(to, *at);
-    }
+    slack_escape(to, prose_line(&arena, text, max));
 }
 
 static bool is_link(const char *url)

@@ -14,15 +14,6 @@ enum {
 };
 #define CODE "INVALID_CONFIGURATION"
 
-struct str schema_text_of(const char *name)
-{
-    for (const struct schema_text *each = schema_texts; each->name != NULL; each++) {
-        if (text_same(each->name, name))
-            return each->json;
-    }
-    return (struct str){0};
-}
-
 /* ---- checks ---- */
 
 static enum rc check_by(const char *name, const struct js *document, bool partial,

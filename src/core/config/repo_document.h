@@ -16,9 +16,6 @@
 #include "core/config/faults.h"
 #include "core/config/repo_config.h"
 
-/* The text of a schema of schemas/; empty: there is none of that name. */
-struct str schema_text_of(const char *name);
-
 /*
  * The whole document, by schema and then by repo_config_decode.  RC_INVALID,
  * INVALID_CONFIGURATION: *ret_faults has all faults, err the first.

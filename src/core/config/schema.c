@@ -2,76 +2,93 @@
  * schema.c - opening a schema: every keyword is one of the table and has the shape it needs.
  */
 #include "core/config/schema.h"
+#include "base/js_bytes.h"
 #include "core/config/schema_parts.h"
+#include "core/config/schema_text.h"
 #include "core/text/pattern.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+/* In order of their names. */
 static const struct keyword keywords[] = {
-    {"$ref", SHAPE_REF, check_ref},
-    {"type", SHAPE_TYPES, check_type},
-    {"enum", SHAPE_VALUES, check_enum},
-    {"const", SHAPE_ANY, check_const},
-    {"minimum", SHAPE_NUMBER, check_minimum},
-    {"maximum", SHAPE_NUMBER, check_maximum},
-    {"exclusiveMinimum", SHAPE_NUMBER, check_above},
-    {"exclusiveMaximum", SHAPE_NUMBER, check_below},
-    {"multipleOf", SHAPE_FACTOR, check_multiple},
-    {"minLength", SHAPE_COUNT, check_min_length},
-    {"maxLength", SHAPE_COUNT, check_max_length},
-    {"pattern", SHAPE_PATTERN, check_pattern},
-    {"minItems", SHAPE_COUNT, check_min_items},
-    {"maxItems", SHAPE_COUNT, check_max_items},
-    {"uniqueItems", SHAPE_BOOL, check_unique},
-    {"minProperties", SHAPE_COUNT, check_min_members},
-    {"maxProperties", SHAPE_COUNT, check_max_members},
-    {"required", SHAPE_NAMES, check_required},
-    {"properties", SHAPE_SCHEMA_MAP, check_properties},
-    {"patternProperties", SHAPE_PATTERN_MAP, check_pattern_properties},
-    {"additionalProperties", SHAPE_SCHEMA, check_additional},
-    {"items", SHAPE_SCHEMA, check_items},
-    {"prefixItems", SHAPE_SCHEMAS, check_prefix},
-    {"allOf", SHAPE_SCHEMAS, check_all},
-    {"anyOf", SHAPE_SCHEMAS, check_any},
-    {"oneOf", SHAPE_SCHEMAS, check_one},
-    {"not", SHAPE_SCHEMA, check_not},
-    {"if", SHAPE_SCHEMA, check_if},
-    {"then", SHAPE_SCHEMA, NULL},
-    {"else", SHAPE_SCHEMA, NULL},
-    {"$defs", SHAPE_SCHEMA_MAP, NULL},
-    {"$schema", SHAPE_TEXT, NULL},
-    {"$id", SHAPE_TEXT, NULL},
-    {"$comment", SHAPE_TEXT, NULL},
-    {"title", SHAPE_TEXT, NULL},
-    {"description", SHAPE_TEXT, NULL},
-    {"default", SHAPE_ANY, NULL},
-    {"examples", SHAPE_VALUES, NULL},
-    {"deprecated", SHAPE_BOOL, NULL},
+    {"$anchor", NULL, SHAPE_ANCHOR, false},
+    {"$comment", NULL, SHAPE_TEXT, false},
+    {"$defs", NULL, SHAPE_SCHEMA_MAP, false},
+    {"$dynamicAnchor", NULL, SHAPE_ANCHOR, false},
+    {"$dynamicRef", check_dynamic_ref, SHAPE_TEXT, false},
+    {"$id", NULL, SHAPE_URI, false},
+    {"$ref", check_ref, SHAPE_TEXT, false},
+    {"$schema", NULL, SHAPE_DRAFT, false},
+    {"additionalProperties", check_additional, SHAPE_SCHEMA, false},
+    {"allOf", check_all, SHAPE_SCHEMAS, false},
+    {"anyOf", check_any, SHAPE_SCHEMAS, false},
+    {"const", check_const, SHAPE_ANY, false},
+    {"contains", check_contains, SHAPE_SCHEMA, false},
+    {"contentEncoding", NULL, SHAPE_TEXT, false},
+    {"contentMediaType", NULL, SHAPE_TEXT, false},
+    {"contentSchema", NULL, SHAPE_SCHEMA, false},
+    {"default", NULL, SHAPE_ANY, false},
+    {"dependentRequired", check_dependent_required, SHAPE_NAME_MAP, false},
+    {"dependentSchemas", check_dependent, SHAPE_SCHEMA_MAP, false},
+    {"deprecated", NULL, SHAPE_BOOL, false},
+    {"description", NULL, SHAPE_TEXT, false},
+    {"else", NULL, SHAPE_SCHEMA, false},
+    {"enum", check_enum, SHAPE_VALUES, false},
+    {"examples", NULL, SHAPE_VALUES, false},
+    {"exclusiveMaximum", check_below, SHAPE_NUMBER, false},
+    {"exclusiveMinimum", check_above, SHAPE_NUMBER, false},
+    {"format", NULL, SHAPE_TEXT, false},
+    {"if", check_if, SHAPE_SCHEMA, false},
+    {"items", check_items, SHAPE_SCHEMA, false},
+    {"maxContains", NULL, SHAPE_COUNT, false},
+    {"maxItems", check_max_items, SHAPE_COUNT, false},
+    {"maxLength", check_max_length, SHAPE_COUNT, false},
+    {"maxProperties", check_max_members, SHAPE_COUNT, false},
+    {"maximum", check_maximum, SHAPE_NUMBER, false},
+    {"minContains", NULL, SHAPE_COUNT, false},
+    {"minItems", check_min_items, SHAPE_COUNT, false},
+    {"minLength", check_min_length, SHAPE_COUNT, false},
+    {"minProperties", check_min_members, SHAPE_COUNT, false},
+    {"minimum", check_minimum, SHAPE_NUMBER, false},
+    {"multipleOf", check_multiple, SHAPE_FACTOR, false},
+    {"not", check_not, SHAPE_SCHEMA, false},
+    {"oneOf", check_one, SHAPE_SCHEMAS, false},
+    {"pattern", check_pattern, SHAPE_PATTERN, false},
+    {"patternProperties", check_pattern_properties, SHAPE_PATTERN_MAP, false},
+    {"prefixItems", check_prefix, SHAPE_SCHEMAS, false},
+    {"properties", check_properties, SHAPE_SCHEMA_MAP, false},
+    {"propertyNames", check_names, SHAPE_SCHEMA, false},
+    {"readOnly", NULL, SHAPE_BOOL, false},
+    {"required", check_required, SHAPE_NAMES, false},
+    {"then", NULL, SHAPE_SCHEMA, false},
+    {"title", NULL, SHAPE_TEXT, false},
+    {"type", check_type, SHAPE_TYPES, false},
+    {"unevaluatedItems", check_unevaluated_items, SHAPE_SCHEMA, true},
+    {"unevaluatedProperties", check_unevaluated_members, SHAPE_SCHEMA, true},
+    {"uniqueItems", check_unique, SHAPE_BOOL, false},
+    {"writeOnly", NULL, SHAPE_BOOL, false},
 };
+static const struct keyword note = {"x-", NULL, SHAPE_ANY, false};
+
+static int compare_names(const void *name, const void *keyword)
+{
+    return strcmp(name, ((const struct keyword *)keyword)->name);
+}
 
 const struct keyword *schema_keyword(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(keywords); i++) {
-        if (strcmp(keywords[i].name, name) == 0)
-            return &keywords[i];
-    }
-    return NULL;
-}
-
-const struct js *schema_target(const struct js *root, const char *ref)
-{
-    static const char definitions[] = "#/$defs/";
-    if (strcmp(ref, "#") == 0)
-        return root;
-    if (!text_starts(ref, definitions))
-        return NULL;
-    return js_get(js_get(root, "$defs"), ref + strlen(definitions));
+    const struct keyword *found = bsearch(name, keywords, COUNT_OF(keywords), sizeof *keywords,
+                                          compare_names);
+    if (found != NULL)
+        return found;
+    return text_starts(name, note.name) ? &note : NULL;
 }
 
 /* ---- shapes ---- */
 
 struct opener {
-    const struct js *root;
+    struct schema *schema;
     struct err *err;
 };
 
@@ -79,11 +96,12 @@ struct opener {
 struct where {
     const struct where *parent;
     const char *name;
+    size_t resource; /* Of the schema (schema_index.c). */
 };
 
 static void add_where(struct buf *to, const struct where *where)
 {
-    if (where == NULL)
+    if (where == NULL || where->name == NULL)
         return;
     add_where(to, where->parent);
     buf_addf(to, "/%.60s", where->name);
@@ -149,7 +167,7 @@ static enum rc open_map(const struct opener *opener, const struct where *where,
     const char *key;
     const struct js *member;
     while (js_next(map, &at, &key, &member)) {
-        const struct where below = {where, key};
+        const struct where below = {where, key, where->resource};
         enum rc rc = patterns ? open_pattern(opener, &below, key) : RC_OK;
         if (rc == RC_OK)
             rc = open_schema(opener, &below, member);
@@ -157,6 +175,35 @@ static enum rc open_map(const struct opener *opener, const struct where *where,
             return rc;
     }
     return RC_OK;
+}
+
+static bool is_name_map(const struct js *map)
+{
+    size_t at = 0;
+    const char *key;
+    const struct js *names;
+    while (js_next(map, &at, &key, &names)) {
+        if (!are_names(names, NULL))
+            return false;
+    }
+    return js_type(map) == JS_OBJECT;
+}
+
+/* A resource is named without a fragment; an empty one is the same as none. */
+static bool is_uri(const struct js *value)
+{
+    const char *text = js_str(value, "#");
+    size_t len = strcspn(text, "#");
+    return text[len] == '\0' || (len > 0 && text[len + 1] == '\0');
+}
+
+static bool is_anchor(const struct js *value)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *text = js_str(value, "");
+    return *text != '\0' && strchr(letters, *text) != NULL &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.") ==
+               strlen(text);
 }
 
 /* Shapes without schemas inside; what they must be, or NULL when they are. */
@@ -178,8 +225,19 @@ static const char *misshapen(enum shape shape, const struct js *value)
         return are_types(value) ? NULL : "must name types";
     case SHAPE_NAMES:
         return are_names(value, NULL) ? NULL : "must be an array of strings";
+    case SHAPE_NAME_MAP:
+        return is_name_map(value) ? NULL : "must be an object of arrays of strings";
+    case SHAPE_DRAFT:
+        return text_same(js_str(value, ""), SCHEMA_DRAFT) ||
+                       text_same(js_str(value, ""), SCHEMA_DRAFT "#")
+                   ? NULL
+                   : "is of another draft; only " SCHEMA_DRAFT " is supported";
+    case SHAPE_URI:
+        return is_uri(value) ? NULL : "must be a URI without a fragment";
+    case SHAPE_ANCHOR:
+        return is_anchor(value) ? NULL : "must be a name of letters, digits, -, _ and .";
     case SHAPE_VALUES:
-        return type == JS_ARRAY && js_count(value) > 0 ? NULL : "must be an array of values";
+        return type == JS_ARRAY ? NULL : "must be an array of values";
     default:
         return NULL;
     }
@@ -191,10 +249,6 @@ static enum rc open_keyword(const struct opener *opener, const struct where *whe
     switch (shape) {
     case SHAPE_PATTERN:
         return open_pattern(opener, where, js_str(value, "("));
-    case SHAPE_REF:
-        if (schema_target(opener->root, js_str(value, "")) == NULL)
-            return refuse(opener, where, "must be # or #/$defs/NAME of this schema");
-        return RC_OK;
     case SHAPE_SCHEMA:
         return open_schema(opener, where, value);
     case SHAPE_SCHEMAS:
@@ -203,10 +257,8 @@ static enum rc open_keyword(const struct opener *opener, const struct where *whe
     case SHAPE_PATTERN_MAP:
         return open_map(opener, where, value, shape == SHAPE_PATTERN_MAP);
     default:
-        break;
+        return RC_OK;
     }
-    const char *why = misshapen(shape, value);
-    return why == NULL ? RC_OK : refuse(opener, where, why);
 }
 
 /* As deep as the tree, which was limited when read. */
@@ -217,39 +269,86 @@ static enum rc open_schema(const struct opener *opener, const struct where *wher
         return RC_OK;
     if (js_type(schema) != JS_OBJECT)
         return refuse(opener, where, "must be a schema: an object or a boolean");
-    size_t at = 0;
+    size_t at = 0, resource = where->resource;
     const char *name;
     const struct js *value;
-    while (js_next(schema, &at, &name, &value)) {
-        const struct where below = {where, name};
+    while (js_next(schema, &at, &name, &value)) { /* Their shapes first: the index reads some. */
+        const struct where below = {where, name, resource};
         const struct keyword *keyword = schema_keyword(name);
         if (keyword == NULL)
-            return refuse(opener, &below, "is a keyword that would not be checked");
-        enum rc rc = open_keyword(opener, &below, keyword->shape, value);
-        if (rc != RC_OK)
-            return rc;
+            return refuse(opener, &below,
+                          "is no keyword that is checked: correct it, or begin its name with x-");
+        const char *why = misshapen(keyword->shape, value);
+        if (why != NULL)
+            return refuse(opener, &below, why);
     }
-    return RC_OK;
+    enum rc rc = schema_index_add(opener->schema, schema, where->resource, &resource, opener->err);
+    for (at = 0; rc == RC_OK && js_next(schema, &at, &name, &value);) {
+        const struct where below = {where, name, resource};
+        rc = open_keyword(opener, &below, schema_keyword(name)->shape, value);
+    }
+    return rc;
+}
+
+static enum rc open_document(struct schema *schema, const char *uri, const struct js *tree,
+                             struct err *err)
+{
+    const struct opener opener = {.schema = schema, .err = err};
+    struct where document = {0};
+    enum rc rc = schema_index_document(schema, uri, tree, &document.resource, err);
+    return rc == RC_OK ? open_schema(&opener, &document, tree) : rc;
+}
+
+/* One that another refers to. */
+static enum rc open_other(struct schema *schema, const char *uri, struct err *err)
+{
+    struct str text = schema_text_of(uri);
+    if (text.len == 0)
+        return err_set(err, RC_INVALID, "INVALID_SCHEMA",
+                       "there is no schema %.200s here: a $ref leads to a place in the same "
+                       "document, to " SCHEMA_DRAFT " or to a schema of drover",
+                       uri);
+    if (schema->other_count == SCHEMA_DOCUMENTS_MAX)
+        return err_set(err, RC_INVALID, "INVALID_SCHEMA",
+                       "the schema refers to more than %d others", SCHEMA_DOCUMENTS_MAX);
+    struct js **tree = &schema->others[schema->other_count];
+    enum rc rc = js_parse_bytes(text.at, text.len, tree, err);
+    if (rc != RC_OK)
+        return rc;
+    schema->other_count++;
+    return open_document(schema, uri, *tree, err);
+}
+
+static enum rc open_tree(struct schema *schema, struct err *err)
+{
+    const char *wanted = NULL;
+    enum rc rc = open_document(schema, "", schema->tree, err);
+    do {
+        if (rc == RC_OK && wanted != NULL)
+            rc = open_other(schema, wanted, err);
+        wanted = NULL;
+        if (rc == RC_OK)
+            rc = schema_index_link(schema, &wanted, err);
+    } while (rc == RC_OK && wanted != NULL);
+    return rc;
 }
 
 enum rc schema_open(struct schema *schema, struct str text, struct err *err)
 {
     assert(schema->tree == NULL);
-    CLEANUP(js_freep) struct js *tree = NULL;
-    enum rc rc = js_parse(text.at, text.len, &tree, err);
+    enum rc rc = js_parse_bytes(text.at, text.len, &schema->tree, err);
+    if (rc == RC_OK)
+        rc = open_tree(schema, err);
     if (rc != RC_OK)
-        return rc;
-    const struct opener opener = {.root = tree, .err = err};
-    rc = open_schema(&opener, NULL, tree);
-    if (rc != RC_OK)
-        return rc;
-    schema->tree = tree;
-    tree = NULL;
-    return RC_OK;
+        schema_release(schema);
+    return rc;
 }
 
 void schema_release(struct schema *schema)
 {
     js_free(schema->tree);
-    schema->tree = NULL;
+    for (size_t i = 0; i < schema->other_count; i++)
+        js_free(schema->others[i]);
+    arena_release(&schema->arena);
+    *schema = (struct schema){0};
 }

@@ -6,16 +6,23 @@
  * (allOf, oneOf, if, ...) are compared as a whole.
  */
 #include "core/config/schema_change.h"
+#include "base/js_bytes.h"
 #include "core/config/schema_parts.h"
 #include "core/text/prose.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES_MAX = 512, WHY_BYTES_MAX = 512, VALUE_BYTES_MAX = 80 };
+enum { PATH_BYTES_MAX = 512, WHY_BYTES_MAX = 512, VALUE_BYTES_MAX = 80, STEPS_MAX = 100000 };
+enum {
+    VALUE_TEXT_MAX = 8 * VALUE_BYTES_MAX,
+    TEXT_BYTES = 64,   /* As much work as one value. */
+    WORK_VALUES = 128, /* As much work as one step: values that are compared, */
+    WORK_NAMES = 256,  /* and names. */
+};
 
 struct comparer {
-    const struct js *before_root, *after_root;
+    const struct schema *before, *after;
     struct schema_compare_options options;
     struct arena *arena;
     struct schema_changes *changes;
@@ -32,15 +39,57 @@ struct pair {
 
 /* ---- changes ---- */
 
-void schema_changes_add(struct schema_changes *changes, bool breaking, const char *path,
+static const struct {
+    const char *name;
+    bool breaking;
+} rules[] = {
+    [RULE_OPTIONAL_ADDED] = {"optional-added", false},
+    [RULE_DEPRECATED] = {"deprecated", false},
+    [RULE_OPENED] = {"opened", false},
+    [RULE_SCHEMA_ADDED] = {"schema-added", false},
+    [RULE_REMOVED] = {"removed", true},
+    [RULE_RENAMED] = {"renamed", true},
+    [RULE_REQUIRED_ADDED] = {"required-added", true},
+    [RULE_BECAME_REQUIRED] = {"became-required", true},
+    [RULE_BECAME_OPTIONAL] = {"became-optional", true},
+    [RULE_TYPE_CHANGED] = {"type-changed", true},
+    [RULE_ENUM_CHANGED] = {"enum-changed", true},
+    [RULE_LIMIT_CHANGED] = {"limit-changed", true},
+    [RULE_CLOSED] = {"closed", true},
+    [RULE_MEANING_CHANGED] = {"meaning-changed", true},
+    [RULE_SCHEMA_REMOVED] = {"schema-removed", true},
+    [RULE_NOT_COMPARABLE] = {"not-comparable", true},
+};
+
+void schema_changes_add(struct schema_changes *changes, enum schema_rule rule, const char *path,
                         const char *why)
 {
+    bool breaking = rules[rule].breaking;
     changes->breaking += breaking;
     if (changes->count < SCHEMA_CHANGES_MAX)
         changes->items[changes->count++] = (struct schema_change){
-            .breaking = breaking, .path = path, .why = why};
+            .rule = rule, .breaking = breaking, .path = path, .why = why};
     else
         changes->left_out++;
+}
+
+void schema_changes_write(const struct schema_changes *changes, struct jw *jw)
+{
+    jw_begin(jw, '{');
+    jw_kbool(jw, "compatible", changes->breaking == 0);
+    jw_key(jw, "findings");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < changes->count; i++) {
+        jw_begin(jw, '{');
+        jw_kstr(jw, "path", changes->items[i].path);
+        jw_kstr(jw, "rule", rules[changes->items[i].rule].name);
+        jw_kbool(jw, "breaking", changes->items[i].breaking);
+        jw_kstr(jw, "message", changes->items[i].why);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+    jw_kint(jw, "leftOut", (int64_t)changes->left_out);
+    jw_end(jw, '}');
 }
 
 static void add_path(struct buf *to, const struct pair *pair)
@@ -51,56 +100,107 @@ static void add_path(struct buf *to, const struct pair *pair)
     buf_addf(to, "%s%s", to->len > 0 && strcmp(pair->key, "[]") != 0 ? "." : "", pair->key);
 }
 
-static void note(struct comparer *comparer, const struct pair *pair, bool breaking, const char *fmt,
-                 ...) PRINTF_LIKE(4, 5);
+static void note(struct comparer *comparer, const struct pair *pair, enum schema_rule rule,
+                 const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-static void note(struct comparer *comparer, const struct pair *pair, bool breaking, const char *fmt,
-                 ...)
+static bool is_full(const struct comparer *comparer)
+{
+    return comparer->changes->count == SCHEMA_CHANGES_MAX;
+}
+
+static void note(struct comparer *comparer, const struct pair *pair, enum schema_rule rule,
+                 const char *fmt, ...)
 {
     CLEANUP(buf_release) struct buf path;
     char why[WHY_BYTES_MAX];
     va_list args;
     buf_init(&path, PATH_BYTES_MAX);
+    if (is_full(comparer)) { /* Only counted. */
+        schema_changes_add(comparer->changes, rule, "", "");
+        return;
+    }
     add_path(&path, pair);
     va_start(args, fmt);
     (void)vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
-    schema_changes_add(comparer->changes, breaking, arena_strdup(comparer->arena, buf_text(&path)),
+    schema_changes_add(comparer->changes, rule, arena_strdup(comparer->arena, buf_text(&path)),
                        arena_strdup(comparer->arena, why));
 }
 
+/* Its text may be large, and a reference can lead to it from many places. */
 static const char *shown(struct comparer *comparer, const struct js *value)
 {
-    return prose_line(comparer->arena, js_text(value, comparer->arena), VALUE_BYTES_MAX);
+    if (is_full(comparer))
+        return "";
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, VALUE_TEXT_MAX);
+    struct jw jw = jw_to(&text);
+    js_write(&jw, value);
+    return prose_line(comparer->arena, buf_text(&text), VALUE_BYTES_MAX);
+}
+
+/* ---- work ---- */
+
+/* False: that was too much. */
+static bool work(struct comparer *comparer, size_t steps)
+{
+    comparer->steps += steps;
+    if (comparer->steps > STEPS_MAX)
+        comparer->spent = true;
+    return !comparer->spent;
+}
+
+/* How much there is to compare.  As deep as the tree, which was limited when read. */
+static size_t weight(const struct js *value)
+{
+    size_t sum = 1 + js_bytes(value).len / TEXT_BYTES, at = 0;
+    const char *key;
+    const struct js *member;
+    if (js_type(value) == JS_OBJECT) {
+        while (js_next(value, &at, &key, &member))
+            sum += weight(member);
+        return sum;
+    }
+    for (; at < js_count(value); at++)
+        sum += weight(js_at(value, at));
+    return sum;
 }
 
 /* ---- keywords of one value ---- */
 
 /* Both have it, and it is another one. */
 static void note_replaced(struct comparer *comparer, const struct pair *pair, const char *keyword,
-                          const struct js *before, const struct js *after)
+                          enum schema_rule rule, const struct js *before, const struct js *after)
 {
-    note(comparer, pair, true, "%s changes from %s to %s", keyword, shown(comparer, before),
+    note(comparer, pair, rule, "%s changes from %s to %s", keyword, shown(comparer, before),
          shown(comparer, after));
 }
 
-static void compare_limit(struct comparer *comparer, const struct pair *pair, const char *keyword)
+static void compare_as(struct comparer *comparer, const struct pair *pair, const char *keyword,
+                       enum schema_rule rule)
 {
     const struct js *before = js_get(pair->before, keyword), *after = js_get(pair->after, keyword);
     if (before == NULL && after == NULL)
         return;
     if (before == NULL)
-        note(comparer, pair, true, "%s %s is new: what was valid before may be refused", keyword,
+        note(comparer, pair, rule, "%s %s is new: what was valid before may be refused", keyword,
              shown(comparer, after));
     else if (after == NULL)
-        note(comparer, pair, true, "%s %s is gone: consumers may rely on it", keyword,
+        note(comparer, pair, rule, "%s %s is gone: consumers may rely on it", keyword,
              shown(comparer, before));
-    else if (!schema_same(before, after))
-        note_replaced(comparer, pair, keyword, before, after);
+    else if (work(comparer, weight(before) / WORK_VALUES) && !schema_same(before, after))
+        note_replaced(comparer, pair, keyword, rule, before, after);
 }
 
-static bool holds(const struct js *list, const struct js *value)
+static void compare_limit(struct comparer *comparer, const struct pair *pair, const char *keyword)
 {
+    compare_as(comparer, pair, keyword, RULE_LIMIT_CHANGED);
+}
+
+static bool holds(struct comparer *comparer, const struct js *list, const struct js *value)
+{
+    if (!work(comparer, js_count(list) * weight(value) / WORK_VALUES))
+        return true;
     for (size_t i = 0; i < js_count(list); i++) {
         if (schema_same(js_at(list, i), value))
             return true;
@@ -135,26 +235,28 @@ static void compare_type(struct comparer *comparer, const struct pair *pair)
 {
     const struct js *before = js_get(pair->before, "type"), *after = js_get(pair->after, "type");
     if (before == NULL || after == NULL)
-        compare_limit(comparer, pair, "type");
-    else if (!holds_types(before, after) || !holds_types(after, before))
-        note_replaced(comparer, pair, "type", before, after);
+        compare_as(comparer, pair, "type", RULE_TYPE_CHANGED);
+    else if (work(comparer, js_count(before) * js_count(after) / WORK_NAMES) &&
+             (!holds_types(before, after) || !holds_types(after, before)))
+        note_replaced(comparer, pair, "type", RULE_TYPE_CHANGED, before, after);
 }
 
 static void compare_enum(struct comparer *comparer, const struct pair *pair)
 {
     const struct js *before = js_get(pair->before, "enum"), *after = js_get(pair->after, "enum");
     if (before == NULL || after == NULL) {
-        compare_limit(comparer, pair, "enum");
+        compare_as(comparer, pair, "enum", RULE_ENUM_CHANGED);
         return;
     }
-    for (size_t i = 0; i < js_count(after); i++) {
-        if (!holds(before, js_at(after, i)))
-            note(comparer, pair, true, "the value %s is new: consumers do not know it",
+    for (size_t i = 0; !comparer->spent && i < js_count(after); i++) {
+        if (!holds(comparer, before, js_at(after, i)))
+            note(comparer, pair, RULE_ENUM_CHANGED, "the value %s is new: consumers do not know it",
                  shown(comparer, js_at(after, i)));
     }
-    for (size_t i = 0; i < js_count(before); i++) {
-        if (!holds(after, js_at(before, i)))
-            note(comparer, pair, true, "the value %s is gone: records of before may hold it",
+    for (size_t i = 0; !comparer->spent && i < js_count(before); i++) {
+        if (!holds(comparer, after, js_at(before, i)))
+            note(comparer, pair, RULE_ENUM_CHANGED,
+                 "the value %s is gone: records of before may hold it",
                  shown(comparer, js_at(before, i)));
     }
 }
@@ -166,18 +268,21 @@ static void compare_notes(struct comparer *comparer, const struct pair *pair)
     bool deprecated = js_get_bool(pair->after, "deprecated", false);
     if (before != NULL && (after == NULL || strcmp(before, after) != 0) &&
         !comparer->options.same_meaning)
-        note(comparer, pair, true, "the description changes, and with it perhaps the meaning");
+        note(comparer, pair, RULE_MEANING_CHANGED,
+             "the description changes, and with it perhaps the meaning");
     if (deprecated && !js_get_bool(pair->before, "deprecated", false))
-        note(comparer, pair, false, "is deprecated");
+        note(comparer, pair, RULE_DEPRECATED, "is deprecated");
 }
 
 /* ---- members ---- */
 
 static void compare(struct comparer *comparer, const struct pair *pair);
 
-static bool requires(const struct js *schema, const char *name)
+static bool requires(struct comparer *comparer, const struct js *schema, const char *name)
 {
     const struct js *names = js_get(schema, "required");
+    if (!work(comparer, js_count(names) / WORK_NAMES))
+        return false;
     for (size_t i = 0; i < js_count(names); i++) {
         if (strcmp(js_str(js_at(names, i), ""), name) == 0)
             return true;
@@ -186,12 +291,15 @@ static bool requires(const struct js *schema, const char *name)
 }
 
 /* A member that only the version after has, with the schema of one that is gone; or NULL. */
-static const char *new_name(const struct pair *pair, const struct js *gone)
+static const char *new_name(struct comparer *comparer, const struct pair *pair,
+                            const struct js *gone)
 {
     const struct js *before = js_get(pair->before, "properties"), *schema;
     const struct js *after = js_get(pair->after, "properties");
     size_t at = 0;
     const char *name;
+    if (!work(comparer, js_count(after) * weight(gone) / WORK_VALUES))
+        return NULL;
     while (after != NULL && js_next(after, &at, &name, &schema)) {
         if (js_get(before, name) == NULL && schema_same(schema, gone))
             return name;
@@ -202,12 +310,13 @@ static const char *new_name(const struct pair *pair, const struct js *gone)
 static void compare_required(struct comparer *comparer, const struct pair *parent,
                              const struct pair *member)
 {
-    bool before = requires(parent->before, member->key);
-    bool after = requires(parent->after, member->key);
+    bool before = requires(comparer, parent->before, member->key);
+    bool after = requires(comparer, parent->after, member->key);
     if (!before && after)
-        note(comparer, member, true, "becomes required: records of before may lack it");
+        note(comparer, member, RULE_BECAME_REQUIRED,
+             "becomes required: records of before may lack it");
     else if (before && !after)
-        note(comparer, member, true, "becomes optional: consumers may rely on it");
+        note(comparer, member, RULE_BECAME_OPTIONAL, "becomes optional: consumers may rely on it");
 }
 
 static void compare_member(struct comparer *comparer, const struct pair *pair, const char *name,
@@ -220,12 +329,12 @@ static void compare_member(struct comparer *comparer, const struct pair *pair, c
         compare(comparer, &member);
         return;
     }
-    const char *renamed = new_name(pair, before);
+    const char *renamed = new_name(comparer, pair, before);
     if (renamed != NULL)
-        note(comparer, &member, true, "is gone; %s has its schema: keep both if it is renamed",
-             renamed);
+        note(comparer, &member, RULE_RENAMED,
+             "is gone; %s has its schema: keep both if it is renamed", renamed);
     else
-        note(comparer, &member, true, "is gone: consumers may rely on it");
+        note(comparer, &member, RULE_REMOVED, "is gone: consumers may rely on it");
 }
 
 static void compare_members(struct comparer *comparer, const struct pair *pair)
@@ -234,14 +343,14 @@ static void compare_members(struct comparer *comparer, const struct pair *pair)
     const struct js *after = js_get(pair->after, "properties"), *schema;
     const char *name;
     size_t at = 0;
-    while (before != NULL && js_next(before, &at, &name, &schema))
+    while (before != NULL && !comparer->spent && js_next(before, &at, &name, &schema))
         compare_member(comparer, pair, name, schema);
-    for (at = 0; after != NULL && js_next(after, &at, &name, &schema);) {
+    for (at = 0; after != NULL && !comparer->spent && js_next(after, &at, &name, &schema);) {
         const struct pair member = {pair, name, NULL, schema};
         if (js_get(before, name) != NULL)
             continue;
-        bool required = requires(pair->after, name);
-        note(comparer, &member, required,
+        bool required = requires(comparer, pair->after, name);
+        note(comparer, &member, required ? RULE_REQUIRED_ADDED : RULE_OPTIONAL_ADDED,
              required ? "is new and required: records of before lack it" : "is new and optional");
     }
 }
@@ -258,7 +367,7 @@ static void compare_others(struct comparer *comparer, const struct pair *pair)
     const struct js *after = js_get(pair->after, "additionalProperties");
     const struct pair others = {pair, "*", before, after};
     if (is_closed(pair->before) != is_closed(pair->after))
-        note(comparer, &others, is_closed(pair->after),
+        note(comparer, &others, is_closed(pair->after) ? RULE_CLOSED : RULE_OPENED,
              is_closed(pair->after) ? "other members are refused: records of before may have some"
                                     : "other members are allowed");
     else if (js_type(before) == JS_OBJECT && js_type(after) == JS_OBJECT)
@@ -278,17 +387,6 @@ static void compare_items(struct comparer *comparer, const struct pair *pair)
 }
 
 /* ---- the walk ---- */
-
-static const struct js *follow(const struct js *root, const struct js *schema)
-{
-    for (size_t i = 0; i < SCHEMA_DEPTH_MAX; i++) {
-        const char *ref = js_get_str(schema, "$ref", NULL);
-        if (ref == NULL)
-            return schema;
-        schema = schema_target(root, ref);
-    }
-    return NULL;
-}
 
 /* Is this pair being compared further up?  A schema that holds itself ends here. */
 static bool is_open(const struct pair *up, const struct js *before, const struct js *after)
@@ -325,6 +423,19 @@ static void compare_objects(struct comparer *comparer, const struct pair *pair)
                                         "then",
                                         "else",
                                         "patternProperties",
+                                        "propertyNames",
+                                        "dependentRequired",
+                                        "dependentSchemas",
+                                        "contains",
+                                        "minContains",
+                                        "maxContains",
+                                        "unevaluatedProperties",
+                                        "unevaluatedItems",
+                                        "$dynamicRef",
+                                        "format",
+                                        "contentEncoding",
+                                        "contentMediaType",
+                                        "contentSchema",
                                         NULL};
     compare_notes(comparer, pair);
     compare_type(comparer, pair);
@@ -344,23 +455,26 @@ static void compare_beside_ref(struct comparer *comparer, const struct pair *pai
     if (more && before && after)
         compare_objects(comparer, pair);
     else if (more)
-        note(comparer, pair, true, "a $ref with keywords beside it takes the place of a schema");
+        note(comparer, pair, RULE_LIMIT_CHANGED,
+             "a $ref with keywords beside it takes the place of a schema");
 }
 
 static void compare(struct comparer *comparer, const struct pair *pair)
 {
-    const struct pair here = {pair->parent, pair->key, follow(comparer->before_root, pair->before),
-                              follow(comparer->after_root, pair->after)};
+    const struct pair here = {pair->parent, pair->key,
+                              schema_follow(comparer->before, pair->before),
+                              schema_follow(comparer->after, pair->after)};
     if (comparer->spent || is_open(pair->parent, here.before, here.after))
         return;
-    if (comparer->depth == SCHEMA_DEPTH_MAX || ++comparer->steps > SCHEMA_STEPS_MAX ||
+    if (comparer->depth == SCHEMA_DEPTH_MAX || ++comparer->steps > STEPS_MAX ||
         here.before == NULL || here.after == NULL) {
         comparer->spent = true;
         return;
     }
     if (js_type(here.before) != JS_OBJECT || js_type(here.after) != JS_OBJECT) {
         if (!schema_same(here.before, here.after))
-            note_replaced(comparer, &here, "the schema", here.before, here.after);
+            note_replaced(comparer, &here, "the schema", RULE_LIMIT_CHANGED, here.before,
+                          here.after);
         return;
     }
     comparer->depth++;
@@ -373,14 +487,12 @@ bool schema_compare(const struct schema *before, const struct schema *after,
                     const struct schema_compare_options *options, struct arena *arena,
                     struct schema_changes *changes)
 {
-    struct comparer comparer = {.before_root = before->tree,
-                                .after_root = after->tree,
-                                .options = *options,
-                                .arena = arena,
-                                .changes = changes};
+    struct comparer comparer = {
+        .before = before, .after = after, .options = *options, .arena = arena, .changes = changes};
     const struct pair document = {.before = before->tree, .after = after->tree};
     compare(&comparer, &document);
     if (comparer.spent)
-        note(&comparer, &document, true, "the schemas are too deep or too large to be compared");
+        note(&comparer, &document, RULE_NOT_COMPARABLE,
+             "the schemas are too deep or too large to be compared");
     return !comparer.spent;
 }

@@ -6,28 +6,57 @@
  * version after, and records made by the version before are still valid by the version after.
  * Consumers ignore members that they do not know.
  *
- *     an optional member is added                compatible
- *     a member is deprecated                     compatible
- *     a closed object is opened                  compatible
- *     an example, a default or a title changes   compatible
- *     a member is removed, or renamed            breaking
- *     a type changes                             breaking
- *     a member becomes required, or optional     breaking
- *     a required member is added                 breaking
- *     a value is added to an enum, or removed    breaking
- *     a limit or a pattern changes               breaking
- *     an open object is closed                   breaking
- *     a description changes                      breaking, unless it means the same
+ *     rule               a change                                    verdict
+ *     optional-added     an optional member is added                 compatible
+ *     deprecated         a member is deprecated                      compatible
+ *     opened             a closed object is opened                   compatible
+ *     schema-added       a whole schema is new: a new type of event  compatible
+ *     removed            a member is removed                         breaking
+ *     renamed            a member is renamed                         breaking
+ *     required-added     a required member is added                  breaking
+ *     became-required    an optional member becomes required         breaking
+ *     became-optional    a required member becomes optional          breaking
+ *     type-changed       a type changes                              breaking
+ *     enum-changed       a value is added to an enum, or removed     breaking
+ *     limit-changed      a limit, a pattern or a condition changes   breaking
+ *     closed             an open object is closed                    breaking
+ *     meaning-changed    a description changes                       breaking, unless it means the
+ *                                                                    same
+ *     schema-removed     a whole schema is gone                      breaking
+ *     not-comparable     the schemas are too deep or too large       breaking
+ *
+ * An example, a default, a title or a comment may change.
  *
  * Pure.
  */
 #ifndef CORE_CONFIG_SCHEMA_CHANGE_H
 #define CORE_CONFIG_SCHEMA_CHANGE_H
+#include "base/jw.h"
 #include "core/config/schema.h"
 
 enum { SCHEMA_CHANGES_MAX = 200 };
 
+enum schema_rule {
+    RULE_OPTIONAL_ADDED,
+    RULE_DEPRECATED,
+    RULE_OPENED,
+    RULE_SCHEMA_ADDED,
+    RULE_REMOVED,
+    RULE_RENAMED,
+    RULE_REQUIRED_ADDED,
+    RULE_BECAME_REQUIRED,
+    RULE_BECAME_OPTIONAL,
+    RULE_TYPE_CHANGED,
+    RULE_ENUM_CHANGED,
+    RULE_LIMIT_CHANGED,
+    RULE_CLOSED,
+    RULE_MEANING_CHANGED,
+    RULE_SCHEMA_REMOVED,
+    RULE_NOT_COMPARABLE,
+};
+
 struct schema_change {
+    enum schema_rule rule;
     bool breaking;
     const char *path; /* checks[].name; "" is the document itself. */
     const char *why;  /* Without the path. */
@@ -50,6 +79,8 @@ bool schema_compare(const struct schema *before, const struct schema *after,
                     const struct schema_compare_options *options, struct arena *arena,
                     struct schema_changes *changes);
 /* One change that was found elsewhere: a whole schema is new, or is gone. */
-void schema_changes_add(struct schema_changes *changes, bool breaking, const char *path,
+void schema_changes_add(struct schema_changes *changes, enum schema_rule rule, const char *path,
                         const char *why);
+/* {"compatible", "findings": [{"path", "rule", "breaking", "message"}], "leftOut"} */
+void schema_changes_write(const struct schema_changes *changes, struct jw *jw);
 #endif

@@ -5,10 +5,9 @@
  * faults at once.  Where alternatives are tried, their faults are not kept; when none of them
  * fits, those of the closest one are.
  */
+#include "base/js_bytes.h"
 #include "base/jw.h"
-#include "base/suggest.h"
 #include "core/config/schema_parts.h"
-#include "core/text/pattern.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +56,22 @@ bool schema_fault(struct checker *checker, const struct place *place, const char
 
 /* ---- the walk ---- */
 
-static bool check_keywords(struct checker *checker, const struct spot *spot)
+bool schema_step(struct checker *checker, size_t steps)
+{
+    checker->steps += steps;
+    if (checker->steps > checker->steps_max || checker->moves < 0)
+        checker->spent = true;
+    return !checker->spent;
+}
+
+/* A keyword may look at all of its argument, and at all of a text: that is work, too. */
+static bool take_work(struct checker *checker, const struct spot *spot, const struct js *argument)
+{
+    return schema_step(checker,
+                       js_count(argument) / WORK_ENTRIES + js_bytes(spot->value).len / WORK_BYTES);
+}
+
+static bool check_keywords(struct checker *checker, const struct spot *spot, bool last)
 {
     size_t at = 0;
     const char *name;
@@ -65,43 +79,78 @@ static bool check_keywords(struct checker *checker, const struct spot *spot)
     bool good = true;
     while (js_next(spot->schema, &at, &name, &argument)) {
         const struct keyword *keyword = schema_keyword(name);
-        if (keyword->check != NULL && !keyword->check(checker, spot, argument))
+        if (keyword->last != last || keyword->check == NULL)
+            continue;
+        if (!take_work(checker, spot, argument))
+            return false;
+        if (!keyword->check(checker, spot, argument))
             good = false;
     }
     return good;
 }
 
-static bool check_spot(struct checker *checker, const struct spot *spot)
+/* What this schema has seen of the value counts for the one around it if the value fits. */
+static bool check_tracked(struct checker *checker, const struct spot *spot)
+{
+    struct arena_mark mark = arena_mark(&checker->scratch);
+    struct seen seen = {.count = js_count(spot->value)};
+    struct spot here = *spot;
+    seen.marks = arena_alloc(&checker->scratch, seen.count + 1);
+    here.seen = &seen;
+    bool good = schema_step(checker, seen.count / 16) && check_keywords(checker, &here, false);
+    if (!checker->spent && !check_keywords(checker, &here, true))
+        good = false;
+    for (size_t i = 0; good && spot->seen != NULL && i < seen.count; i++)
+        spot->seen->marks[i] |= seen.marks[i];
+    arena_rewind(&checker->scratch, &mark);
+    return good;
+}
+
+static bool check_in_scope(struct checker *checker, const struct spot *spot)
+{
+    const struct schema_index *index = checker->schema->index;
+    const struct scope *outer = checker->scope;
+    struct scope scope = {.outer = outer};
+    if (index->is_dynamic) {
+        scope.resource = schema_resource_of(checker->schema, spot->schema);
+        if (outer == NULL || outer->resource != scope.resource)
+            checker->scope = &scope;
+    }
+    bool good = index->tracks ? check_tracked(checker, spot) : check_keywords(checker, spot, false);
+    checker->scope = outer;
+    return good;
+}
+
+bool schema_check_spot(struct checker *checker, const struct spot *spot)
 {
     if (js_type(spot->schema) == JS_BOOL)
         return js_bool(spot->schema, false) ||
                schema_fault(checker, spot->place, "is not allowed here");
     if (checker->spent)
         return false;
-    if (checker->depth == SCHEMA_DEPTH_MAX || ++checker->steps > SCHEMA_STEPS_MAX) {
+    if (checker->depth == SCHEMA_DEPTH_MAX ||
+        !schema_step(checker, 1 + js_count(spot->schema) / WORK_ENTRIES)) {
         checker->spent = true;
         return false;
     }
     checker->depth++;
-    bool good = check_keywords(checker, spot);
+    bool good = check_in_scope(checker, spot);
     checker->depth--;
     return good;
 }
 
-/* Another schema for the same value. */
-static bool check_same_value(struct checker *checker, const struct spot *spot,
-                             const struct js *schema)
+bool schema_check_same(struct checker *checker, const struct spot *spot, const struct js *schema)
 {
     struct spot here = *spot;
     here.schema = schema;
-    return check_spot(checker, &here);
+    return schema_check_spot(checker, &here);
 }
 
-static bool fits_quietly(struct checker *checker, const struct spot *spot, const struct js *schema)
+bool schema_fits(struct checker *checker, const struct spot *spot, const struct js *schema)
 {
     struct faults *faults = checker->faults;
     checker->faults = NULL;
-    bool good = check_same_value(checker, spot, schema);
+    bool good = schema_check_same(checker, spot, schema);
     checker->faults = faults;
     return good;
 }
@@ -112,214 +161,56 @@ static bool condition_holds(struct checker *checker, const struct spot *spot,
 {
     struct spot whole = *spot;
     whole.partial = false;
-    return fits_quietly(checker, &whole, schema);
+    return schema_fits(checker, &whole, schema);
+}
+
+static bool check_document(struct checker *checker, const struct js *value)
+{
+    const struct spot spot = {
+        .schema = checker->schema->tree, .value = value, .partial = checker->options.partial};
+    bool good = schema_check_spot(checker, &spot);
+    arena_release(&checker->scratch);
+    return good;
 }
 
 bool schema_check(const struct schema *schema, const struct js *value,
                   const struct schema_options *options, struct arena *arena, struct faults *faults)
 {
-    struct checker checker = {
-        .root = schema->tree, .options = *options, .arena = arena, .faults = faults};
-    const struct spot spot = {.schema = schema->tree, .value = value, .partial = options->partial};
+    enum { STEP_MOVES = SCHEMA_MOVES_MAX / SCHEMA_STEPS_MAX };
+    size_t steps_max = options->steps_max > 0 ? options->steps_max : SCHEMA_STEPS_MAX;
+    int64_t moves_max = (int64_t)steps_max * STEP_MOVES;
+    struct checker checker = {.schema = schema,
+                              .options = *options,
+                              .arena = arena,
+                              .faults = faults,
+                              .steps_max = steps_max,
+                              .moves = moves_max};
     struct faults before = *faults;
-    bool good = check_spot(&checker, &spot);
-    if (!checker.spent)
+    bool good = check_document(&checker, value);
+    if (options->used != NULL)
+        *options->used += checker.steps + (size_t)((moves_max - checker.moves) / STEP_MOVES);
+    if (!checker.spent && checker.moves >= 0)
         return good;
     *faults = before; /* What was found on the way may follow from the limit. */
     return schema_fault(&checker, NULL, "is too deep or too large to be checked");
 }
 
-/* References are followed as often as a schema may be deep: a ring of them ends here. */
-static const struct js *resolve(const struct js *root, const struct js *schema)
-{
-    for (size_t i = 0; i < JS_DEPTH_MAX; i++) {
-        const char *ref = js_get_str(schema, "$ref", NULL);
-        if (ref == NULL)
-            return schema;
-        schema = schema_target(root, ref);
-    }
-    return NULL;
-}
-
 bool check_ref(struct checker *checker, const struct spot *spot, const struct js *argument)
 {
-    return check_same_value(checker, spot, schema_target(checker->root, js_str(argument, "")));
+    (void)argument;
+    return schema_check_same(checker, spot, schema_ref(checker->schema, spot->schema));
 }
 
-/* ---- members ---- */
-
-/* Is the member given, by the checker's options? */
-static const struct js *schema_member(const struct checker *checker, const struct js *object,
-                                      const char *key)
+bool check_dynamic_ref(struct checker *checker, const struct spot *spot, const struct js *argument)
 {
-    const struct js *member = js_get(object, key);
-    bool null = member != NULL && js_type(member) == JS_NULL;
-    return null && checker->options.null_is_absent ? NULL : member;
-}
-
-static bool check_member(struct checker *checker, const struct spot *spot, const char *key,
-                         const struct js *schema)
-{
-    const struct place place = {.parent = spot->place, .key = key};
-    const struct spot below = {.schema = schema,
-                               .value = js_get(spot->value, key),
-                               .place = &place,
-                               .partial = spot->partial};
-    return check_spot(checker, &below);
-}
-
-bool check_required(struct checker *checker, const struct spot *spot, const struct js *argument)
-{
-    if (js_type(spot->value) != JS_OBJECT || spot->partial)
-        return true;
-    bool good = true;
-    for (size_t i = 0; i < js_count(argument); i++) {
-        const char *name = js_str(js_at(argument, i), "");
-        const struct place place = {.parent = spot->place, .key = name};
-        if (schema_member(checker, spot->value, name) == NULL)
-            good = schema_fault(checker, &place, "is required");
-    }
-    return good;
-}
-
-bool check_properties(struct checker *checker, const struct spot *spot, const struct js *argument)
-{
-    if (js_type(spot->value) != JS_OBJECT)
-        return true;
-    size_t at = 0;
-    const char *key;
-    const struct js *schema;
-    bool good = true;
-    while (js_next(argument, &at, &key, &schema)) {
-        if (schema_member(checker, spot->value, key) != NULL &&
-            !check_member(checker, spot, key, schema))
-            good = false;
-    }
-    return good;
-}
-
-static bool key_matches(const char *text, const char *key)
-{
-    struct pattern pattern;
-    return pattern_read(text, &pattern, NULL) == RC_OK && pattern_matches(&pattern, key);
-}
-
-bool check_pattern_properties(struct checker *checker, const struct spot *spot,
-                              const struct js *argument)
-{
-    if (js_type(spot->value) != JS_OBJECT)
-        return true;
-    bool good = true;
-    size_t at = 0;
-    const char *key, *pattern;
-    const struct js *member, *schema;
-    while (js_next(spot->value, &at, &key, &member)) {
-        size_t place = 0;
-        while (js_next(argument, &place, &pattern, &schema)) {
-            if (schema_member(checker, spot->value, key) != NULL && key_matches(pattern, key) &&
-                !check_member(checker, spot, key, schema))
-                good = false;
-        }
-    }
-    return good;
-}
-
-static bool is_additional(const struct spot *spot, const char *key)
-{
-    if (js_get(js_get(spot->schema, "properties"), key) != NULL)
+    (void)argument;
+    size_t looks = 0; /* At anchors. */
+    for (const struct scope *scope = checker->scope; scope != NULL; scope = scope->outer)
+        looks += checker->schema->index->anchor_count;
+    if (!schema_step(checker, looks / WORK_ENTRIES))
         return false;
-    size_t at = 0;
-    const char *pattern;
-    const struct js *schema;
-    const struct js *patterns = js_get(spot->schema, "patternProperties");
-    while (patterns != NULL && js_next(patterns, &at, &pattern, &schema)) {
-        if (key_matches(pattern, key))
-            return false;
-    }
-    return true;
-}
-
-static bool fault_unknown(struct checker *checker, const struct spot *spot, const char *key)
-{
-    if (schema_mute(checker))
-        return false;
-    const struct place place = {.parent = spot->place, .key = key};
-    CLEANUP(buf_release) struct buf names;
-    buf_init(&names, LIST_BYTES_MAX);
-    struct suggest suggest = suggest_for(key);
-    size_t at = 0;
-    const char *name;
-    const struct js *schema;
-    const struct js *properties = js_get(spot->schema, "properties");
-    while (properties != NULL && js_next(properties, &at, &name, &schema)) {
-        suggest_offer(&suggest, name);
-        buf_addf(&names, "%s%s", names.len > 0 ? ", " : "", name);
-    }
-    if (names.len == 0)
-        return schema_fault(checker, &place, "is not known here; nothing is allowed");
-    if (suggest.closest != NULL)
-        return schema_fault(checker, &place, "is not known here; did you mean %s? allowed: %s",
-                            suggest.closest, buf_text(&names));
-    return schema_fault(checker, &place, "is not known here; allowed: %s", buf_text(&names));
-}
-
-bool check_additional(struct checker *checker, const struct spot *spot, const struct js *argument)
-{
-    if (js_type(spot->value) != JS_OBJECT)
-        return true;
-    bool none = js_type(argument) == JS_BOOL && !js_bool(argument, true);
-    bool good = true;
-    size_t at = 0;
-    const char *key;
-    const struct js *member;
-    while (js_next(spot->value, &at, &key, &member)) {
-        if (!is_additional(spot, key))
-            continue;
-        if (none)
-            good = fault_unknown(checker, spot, key);
-        else if (!check_member(checker, spot, key, argument))
-            good = false;
-    }
-    return good;
-}
-
-/* ---- elements ---- */
-
-/* Arrays take the place of others as a whole, so their elements must be whole. */
-static bool check_element(struct checker *checker, const struct spot *spot, size_t index,
-                          const struct js *schema)
-{
-    const struct place place = {.parent = spot->place, .index = index};
-    const struct spot below = {
-        .schema = schema, .value = js_at(spot->value, index), .place = &place};
-    return check_spot(checker, &below);
-}
-
-bool check_prefix(struct checker *checker, const struct spot *spot, const struct js *argument)
-{
-    size_t count = js_type(spot->value) == JS_ARRAY ? js_count(spot->value) : 0;
-    bool good = true;
-    for (size_t i = 0; i < count && i < js_count(argument); i++) {
-        if (!check_element(checker, spot, i, js_at(argument, i)))
-            good = false;
-    }
-    return good;
-}
-
-/* Elements beyond maxItems are reported by that keyword: their other faults would not help. */
-bool check_items(struct checker *checker, const struct spot *spot, const struct js *argument)
-{
-    size_t count = js_type(spot->value) == JS_ARRAY ? js_count(spot->value) : 0;
-    const struct js *limit = js_get(spot->schema, "maxItems");
-    int64_t most = limit != NULL ? schema_count(limit) : INT64_MAX;
-    bool good = true;
-    if (count > (size_t)most)
-        count = (size_t)most;
-    for (size_t i = js_count(js_get(spot->schema, "prefixItems")); i < count; i++) {
-        if (!check_element(checker, spot, i, argument))
-            good = false;
-    }
-    return good;
+    return schema_check_same(checker, spot,
+                             schema_dynamic_ref(checker->schema, spot->schema, checker->scope));
 }
 
 /* ---- combinations ---- */
@@ -328,7 +219,7 @@ bool check_all(struct checker *checker, const struct spot *spot, const struct js
 {
     bool good = true;
     for (size_t i = 0; i < js_count(argument); i++) {
-        if (!check_same_value(checker, spot, js_at(argument, i)))
+        if (!schema_check_same(checker, spot, js_at(argument, i)))
             good = false;
     }
     return good;
@@ -339,7 +230,7 @@ static size_t count_fitting(struct checker *checker, const struct spot *spot,
 {
     size_t fitting = 0;
     for (size_t i = 0; i < js_count(schemas); i++)
-        fitting += fits_quietly(checker, spot, js_at(schemas, i));
+        fitting += schema_fits(checker, spot, js_at(schemas, i));
     return fitting;
 }
 
@@ -377,7 +268,7 @@ static bool fault_closest(struct checker *checker, const struct spot *spot,
     for (size_t i = 0; kept != NULL && i < js_count(schemas); i++) {
         struct faults own = {0};
         checker->faults = &own;
-        (void)check_same_value(checker, spot, js_at(schemas, i));
+        (void)schema_check_same(checker, spot, js_at(schemas, i));
         if (fault_total(&own) < fewest) {
             fewest = fault_total(&own);
             closest = i;
@@ -385,7 +276,7 @@ static bool fault_closest(struct checker *checker, const struct spot *spot,
     }
     checker->faults = kept;
     if (kept != NULL)
-        (void)check_same_value(checker, spot, js_at(schemas, closest));
+        (void)schema_check_same(checker, spot, js_at(schemas, closest));
     return false;
 }
 
@@ -420,9 +311,11 @@ bool check_one(struct checker *checker, const struct spot *spot, const struct js
 
 bool check_not(struct checker *checker, const struct spot *spot, const struct js *argument)
 {
-    if (!condition_holds(checker, spot, argument))
+    struct spot apart = *spot;
+    apart.seen = NULL;
+    if (!condition_holds(checker, &apart, argument))
         return true;
-    const struct js *target = resolve(checker->root, argument);
+    const struct js *target = schema_follow(checker->schema, argument);
     const char *why = js_get_str(target, "description", NULL);
     return schema_fault(checker, spot->place, "%s", why != NULL ? why : "is not allowed");
 }
@@ -431,27 +324,40 @@ bool check_if(struct checker *checker, const struct spot *spot, const struct js 
 {
     bool fits = condition_holds(checker, spot, argument);
     const struct js *next = js_get(spot->schema, fits ? "then" : "else");
-    return next == NULL || check_same_value(checker, spot, next);
+    return next == NULL || schema_check_same(checker, spot, next);
+}
+
+bool check_dependent(struct checker *checker, const struct spot *spot, const struct js *argument)
+{
+    size_t at = 0;
+    const char *key;
+    const struct js *schema;
+    bool good = true;
+    while (js_type(spot->value) == JS_OBJECT && js_next(argument, &at, &key, &schema)) {
+        if (js_get(spot->value, key) != NULL && !schema_check_same(checker, spot, schema))
+            good = false;
+    }
+    return good;
 }
 
 /* ---- defaults ---- */
 
-static void fill_object(const struct js *root, const struct js *schema, const struct js *object,
-                        struct jw *jw, size_t depth);
+static void fill_object(const struct schema *whole, const struct js *schema,
+                        const struct js *object, struct jw *jw, size_t depth);
 
-static void fill_value(const struct js *root, const struct js *schema, const struct js *value,
+static void fill_value(const struct schema *whole, const struct js *schema, const struct js *value,
                        struct jw *jw, size_t depth)
 {
-    schema = resolve(root, schema);
+    schema = schema_follow(whole, schema);
     bool open = js_type(value) == JS_OBJECT && js_get(schema, "properties") != NULL;
     if (open && depth < JS_DEPTH_MAX)
-        fill_object(root, schema, value, jw, depth + 1);
+        fill_object(whole, schema, value, jw, depth + 1);
     else
         js_write(jw, value);
 }
 
-static void fill_object(const struct js *root, const struct js *schema, const struct js *object,
-                        struct jw *jw, size_t depth)
+static void fill_object(const struct schema *whole, const struct js *schema,
+                        const struct js *object, struct jw *jw, size_t depth)
 {
     size_t at = 0;
     const char *key;
@@ -463,11 +369,11 @@ static void fill_object(const struct js *root, const struct js *schema, const st
         if (js_type(value) == JS_NULL)
             value = js_get(below, "default");
         if (value == NULL)
-            value = js_get(resolve(root, below), "default");
+            value = js_get(schema_follow(whole, below), "default");
         if (value == NULL)
             continue;
         jw_key(jw, key);
-        fill_value(root, below, value, jw, depth);
+        fill_value(whole, below, value, jw, depth);
     }
     for (at = 0; js_next(object, &at, &key, &member);) {
         if (js_get(properties, key) != NULL || js_type(member) == JS_NULL)
@@ -480,5 +386,5 @@ static void fill_object(const struct js *root, const struct js *schema, const st
 
 void schema_fill(const struct schema *schema, const struct js *object, struct jw *jw)
 {
-    fill_value(schema->tree, schema->tree, object, jw, 0);
+    fill_value(schema, schema->tree, object, jw, 0);
 }

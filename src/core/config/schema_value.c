@@ -1,6 +1,7 @@
 /*
  * schema_value.c - keywords that check one value: its type, size and content.
  */
+#include "base/js_bytes.h"
 #include "base/jw.h"
 #include "base/suggest.h"
 #include "core/config/schema_parts.h"
@@ -157,7 +158,7 @@ bool schema_same(const struct js *a, const struct js *b)
     case JS_BOOL:
         return js_bool(a, false) == js_bool(b, false);
     case JS_STRING:
-        return strcmp(js_str(a, ""), js_str(b, "")) == 0;
+        return str_same(js_bytes(a), js_bytes(b));
     case JS_ARRAY:
         return same_elements(a, b);
     case JS_OBJECT:
@@ -180,7 +181,7 @@ static void add_choice(struct buf *to, const struct js *value)
 
 static bool fault_choice(struct checker *checker, const struct spot *spot, const struct js *choices)
 {
-    if (schema_mute(checker))
+    if (schema_mute(checker) || !schema_step(checker, js_count(choices) / WORK_CHOICES))
         return false;
     const char *text = js_str(spot->value, NULL);
     struct suggest suggest = suggest_for(text != NULL ? text : "");
@@ -288,11 +289,11 @@ bool check_multiple(struct checker *checker, const struct spot *spot, const stru
 /* ---- sizes ---- */
 
 /* Characters of valid UTF-8. */
-static size_t text_chars(const char *text)
+static size_t text_chars(struct str text)
 {
     size_t count = 0;
-    for (; *text != '\0'; text++)
-        count += ((unsigned char)*text & 0xC0U) != 0x80U;
+    for (size_t i = 0; i < text.len; i++)
+        count += ((unsigned char)text.at[i] & 0xC0U) != 0x80U;
     return count;
 }
 
@@ -304,7 +305,7 @@ struct size {
 
 static struct size size_of_text(const struct js *value)
 {
-    return (struct size){JS_STRING, text_chars(js_str(value, "")), "character", "characters"};
+    return (struct size){JS_STRING, text_chars(js_bytes(value)), "character", "characters"};
 }
 
 static struct size size_of_array(const struct js *value)
@@ -383,12 +384,20 @@ bool check_max_members(struct checker *checker, const struct spot *spot, const s
 
 /* ---- content ---- */
 
-bool check_pattern(struct checker *checker, const struct spot *spot, const struct js *argument)
+bool schema_pattern_fits(struct checker *checker, const char *text, struct str value)
 {
     struct pattern pattern;
-    const char *text = js_str(spot->value, NULL);
-    if (text == NULL || pattern_read(js_str(argument, ""), &pattern, NULL) != RC_OK ||
-        pattern_matches(&pattern, text))
+    checker->moves -= (int64_t)strlen(text) + PATTERN_STEPS_MAX / 4; /* It is read anew. */
+    if (checker->moves < 0 || pattern_read(text, &pattern, NULL) != RC_OK)
+        return false;
+    checker->moves -= (int64_t)pattern.work;
+    return pattern_matches(&pattern, value, &checker->moves);
+}
+
+bool check_pattern(struct checker *checker, const struct spot *spot, const struct js *argument)
+{
+    if (js_type(spot->value) != JS_STRING ||
+        schema_pattern_fits(checker, js_str(argument, ""), js_bytes(spot->value)))
         return true;
     CLEANUP(buf_release) struct buf shown;
     buf_init(&shown, LIST_BYTES_MAX);
@@ -405,10 +414,8 @@ bool check_unique(struct checker *checker, const struct spot *spot, const struct
     for (size_t i = 1; i < js_count(spot->value); i++) {
         const struct place place = {.parent = spot->place, .index = i};
         for (size_t j = 0; j < i; j++) {
-            if (++checker->steps > SCHEMA_STEPS_MAX) {
-                checker->spent = true;
+            if (!schema_step(checker, 1))
                 return false;
-            }
             if (schema_same(js_at(spot->value, i), js_at(spot->value, j)))
                 return schema_fault(checker, &place, "is there twice, first at [%zu]", j);
         }

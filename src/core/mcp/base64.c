@@ -20,13 +20,13 @@ void base64_add(struct buf *into, struct str bytes)
     }
 }
 
-const char *base64_text(struct str coded, struct arena *arena)
+struct str base64_bytes(struct str coded, struct arena *arena)
 {
     size_t padding = 0, len = 0;
     while (padding < 2 && padding < coded.len && coded.at[coded.len - 1 - padding] == '=')
         padding++;
     if (coded.len % 4 != 0)
-        return NULL;
+        return (struct str){0};
     char *to = arena_alloc(arena, coded.len / 4 * 3 + 1);
     uint32_t bits = 0;
     for (size_t i = 0; i < coded.len; i++) {
@@ -34,7 +34,7 @@ const char *base64_text(struct str coded, struct arena *arena)
         bool pads = i >= coded.len - padding;
         const char *digit = pads ? digits : memchr(digits, c, sizeof digits - 1);
         if (digit == NULL)
-            return NULL;
+            return (struct str){0};
         bits = bits << 6 | (uint32_t)(digit - digits);
         if (i % 4 == 3) {
             to[len++] = (char)(bits >> 16);
@@ -45,5 +45,11 @@ const char *base64_text(struct str coded, struct arena *arena)
     }
     len -= padding;
     to[len] = '\0';
-    return text_utf8_valid(to, len) ? to : NULL;
+    return (struct str){to, len};
+}
+
+const char *base64_text(struct str coded, struct arena *arena)
+{
+    struct str bytes = base64_bytes(coded, arena);
+    return bytes.at != NULL && text_utf8_valid(bytes.at, bytes.len) ? bytes.at : NULL;
 }

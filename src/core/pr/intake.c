@@ -1,4 +1,5 @@
 #include "core/pr/intake.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -359,15 +360,10 @@ static void choose_comments(const struct question *question, int64_t until_us)
                         decision->prompt_sha256);
 }
 
-/* Was the text that is there now the text when the request was made?  Times of a forge are whole
-   seconds: a text that is known to have changed must be older, not as old. */
+/* Was the text that is there now the text when the request was made? */
 static bool text_is_approved(const struct question *question, const struct request *request)
 {
-    const struct issue_decision *decision = question->decision;
-    if (request->at_us == 0)
-        return false;
-    return decision->changed ? request->at_us > decision->text_us
-                             : request->at_us >= decision->text_us;
+    return request->at_us > 0 && request->at_us >= question->decision->text_us;
 }
 
 static void decide_request(const struct question *question, const struct request *request)
@@ -455,6 +451,9 @@ static bool decide_taken_back(const struct question *question, const struct requ
     return false;
 }
 
+/* Times of a forge are whole seconds: a request of the second in which a text changed may have been
+   for the text before.  So a changed text counts from the next second on, in later looks as well,
+   to which it is no news. */
 static void note_text(const struct question *question)
 {
     const struct issue_known *known = question->known;
@@ -462,7 +461,8 @@ static void note_text(const struct question *question)
     issue_text_sha256(question->view, decision->text_sha256);
     bool same = text_same(known->text_sha256, decision->text_sha256);
     decision->changed = known->text_sha256 != NULL && !same;
-    decision->text_us = same ? known->text_us : question->view->updated_us;
+    decision->text_us = same ? known->text_us
+                             : question->view->updated_us + (decision->changed ? US_PER_SECOND : 0);
 }
 
 struct issue_decision issue_decide(const struct intake_rules *rules, const struct issue_view *view,

@@ -78,7 +78,7 @@ struct issue_known {
     bool completed;          /* ISSUE_DONE: its task has completed; it cannot be retried. */
     const char *started_by;  /* "label drover", "assignee x", "command"; NULL: nothing yet. */
     const char *text_sha256; /* Of title and body as they were; or NULL. */
-    int64_t text_us;         /* They are known to have been that since then. */
+    int64_t text_us;         /* They are known to have been that since then, or a second earlier. */
     int64_t last_comment_id; /* Handled up to here. */
     int64_t act_us;          /* Of the request that was handled last. */
     int64_t since_us;        /* Commands from before then are not meant for drover. */

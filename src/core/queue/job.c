@@ -187,6 +187,22 @@ static void apply(struct job_life *next, const struct job_input *in)
     }
 }
 
+struct id job_attempt_id(const struct id *job_id, int64_t epoch)
+{
+    enum { DIGITS = 12 };
+    static const char hex[] = "0123456789abcdef";
+    struct id id = *job_id;
+    assert(!id_is_none(job_id) && epoch >= 0);
+    uint64_t carry = (uint64_t)epoch;
+    for (size_t i = 0; i < DIGITS && carry > 0; i++) { /* Beyond these it is lost. */
+        char *at = &id.text[ID_TEXT_BYTES - 2 - i];
+        carry += (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+        *at = hex[carry & 0xf];
+        carry >>= 4;
+    }
+    return id;
+}
+
 bool job_lease_is(const struct job_life *job, int64_t epoch, const char *owner)
 {
     return epoch == job->epoch && owner != NULL && text_same(owner, job->owner);

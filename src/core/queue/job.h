@@ -13,6 +13,7 @@
  */
 #ifndef CORE_QUEUE_JOB_H
 #define CORE_QUEUE_JOB_H
+#include "base/id.h"
 #include "base/rc.h"
 #include "core/queue/backoff.h"
 #include <stdbool.h>
@@ -90,6 +91,10 @@ struct job_input {
 /* RC_CONFLICT: the table does not list it.  RC_STALE: the lease was lost, or has another owner. */
 MUST_USE enum rc job_step(const struct job_life *job, const struct job_input *in,
                           struct job_life *ret_next);
+
+/* One claim of the job, as events name it (attemptid): the job's id, with the epoch added to the
+   number that its last 12 digits are. */
+struct id job_attempt_id(const struct id *job_id, int64_t epoch);
 
 /* Do epoch and owner name the last claim?  The lease may have ended since. */
 bool job_lease_is(const struct job_life *job, int64_t epoch, const char *owner);

@@ -1,11 +1,12 @@
 /*
  * timeline.c - a run's events as lines of text for people.
  *
- * One table has for every type its group and the function that writes its line; a type without such
- * a function is noise to people and stays in the raw stream only.  A type that is not in the table
- * is not one of drover's own, and its line is its name.  Lines of all groups stand in one array, a
- * group is a piece of it.  Only a line opens a group, but its start is the first event of that
- * group, with a line or without: "verification started" dates the check.
+ * The table of events (core/event_table.inc) has for every type its group and the function that
+ * writes its line; a type without such a function is noise to people and stays in the raw stream
+ * only.  A type that is not in the table is not one of drover's own, and its line is its name.
+ * Lines of all groups stand in one array, a group is a piece of it.  Only a line opens a group, but
+ * its start is the first event of that group, with a line or without: "verification started" dates
+ * the check.
  */
 #include "core/run/timeline.h"
 #include "base/buf.h"
@@ -23,23 +24,30 @@ enum {
     COMMIT_SHORT = 10,
 };
 
-static const char planning[] = "Planning";
-static const char editing[] = "Editing";
-static const char verification[] = "Verification";
-static const char judging[] = "Judging";
-static const char approval[] = "Approval";
-static const char pull_request[] = "PR";
-static const char outcome[] = "Outcome";
+#define group_none         NULL
+#define group_planning     "Planning"
+#define group_editing      "Editing"
+#define group_verification "Verification"
+#define group_judging      "Judging"
+#define group_approval     "Approval"
+#define group_pull_request "PR"
+#define group_outcome      "Outcome"
+
+/* CHATTER may be left out of a long timeline. */
+enum look { PLAIN = 0, BAD = 1, CHATTER = 2, BAD_CHATTER = BAD | CHATTER };
 
 /* How the line of one type is written. */
 struct description {
-    const char *type;
     const char *group; /* NULL: the current one. */
     char *(*describe)(const struct description *how, const struct js *data, struct arena *arena);
-    const char *words; /* What happened; `tell` adds to it. */
-    bool bad;
-    bool chatter; /* May be left out of a long timeline. */
+    const char *words; /* What happened; `describe` adds to it. */
+    enum look look;
 };
+
+static bool is_marked(const struct description *how, enum look look)
+{
+    return how != NULL && (how->look & look) != 0;
+}
 
 /* ---- tellers ---- */
 
@@ -123,6 +131,17 @@ static char *describe_decided(const struct description *how, const struct js *da
 {
     return arena_printf(arena, "issue #%lld %s: %s, %s", (long long)js_get_int(data, "number", 0),
                         how->words, member(data, "decision"), member(data, "reason"));
+}
+
+/* Of an issue's way to production: which issue, or milestone, and by which agent. */
+static char *describe_issue_step(const struct description *how, const struct js *data,
+                                 struct arena *arena)
+{
+    const char *issue = member(data, "issueId");
+    bool is_issue = *issue != '\0';
+    return arena_printf(arena, "%s %s %s%s%s", is_issue ? "issue" : "milestone",
+                        is_issue ? issue : member(data, "milestone"), how->words,
+                        phrase(data, "agentId", "by", arena), detail_of(data, arena));
 }
 
 static char *describe_count(const struct description *how, const struct js *data,
@@ -296,7 +315,7 @@ static char *describe_check(const struct description *how, const struct js *data
                             ? ""
                             : arena_printf(arena, " (%s%s%s)", status, comma, took);
     return arena_printf(arena, "%s %s%s%s", js_get_str(data, "name", "check"), how->words,
-                        how->bad ? detail_of(data, arena) : "", facts);
+                        is_marked(how, BAD) ? detail_of(data, arena) : "", facts);
 }
 
 static char *describe_feedback(const struct description *how, const struct js *data,
@@ -484,173 +503,23 @@ static char *describe_dead(const struct description *how, const struct js *data,
 
 /* ---- the table ---- */
 
-static const struct description tellings[] = {
-    {EV_TASK_SUBMITTED, planning, describe_plain, "task submitted", false, false},
-    {EV_TASK_ACCEPTED, planning, describe_plain, "task accepted", false, false},
-    {EV_TASK_REJECTED, outcome, describe_plain, "task rejected", true, false},
-    {EV_TASK_DEFERRED, planning, describe_waiting, "task deferred", false, false},
-    {EV_TASK_OVERLAP, planning, describe_waiting, "others work on the same files", true, false},
-    {EV_CANDIDATE_CHOSEN, judging, describe_chosen, "was chosen", false, false},
-    {EV_TASK_COMPLETED, outcome, NULL, NULL, false,
-     false}, /* The line of the run's end covers these. */
-    {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
-    {EV_TASK_CANCELLED, outcome, NULL, NULL, true, false},
-    {EV_TASK_TIMED_OUT, outcome, NULL, NULL, true, false},
-    {EV_RUN_QUEUED, planning, describe_plain, "run queued", false, false},
-    {EV_RUN_ACQUIRED, planning, describe_by_worker, "run acquired", false, false},
-    {EV_RUN_STARTED, planning, describe_started, "started", false, false},
-    {EV_RUN_STATUS_CHANGED, NULL, NULL, NULL, false, false},
-    {EV_RUN_HEARTBEAT_MISSED, NULL, describe_by_worker, "heartbeat missed", true, false},
-    {EV_RUN_RECOVERED, NULL, describe_recovered, "resumed", false, false},
-    {EV_RUN_CANCEL_REQUESTED, NULL, describe_approval, "cancellation requested", false, false},
-    {EV_RUN_PAUSED, NULL, describe_approval, "paused", false, false},
-    {EV_RUN_RESUMED, NULL, describe_approval, "pause ended", false, false},
-    {EV_RUN_RETRY_WITH_FEEDBACK, NULL, describe_feedback, "feedback to the agent", false, false},
-    {EV_RUN_COMPLETED, outcome, describe_plain, "run completed", false, false},
-    {EV_RUN_FAILED, outcome, describe_plain, "run failed", true, false},
-    {EV_RUN_CANCELLED, outcome, describe_plain, "run cancelled", true, false},
-    {EV_RUN_TIMED_OUT, outcome, describe_plain, "run timed out", true, false},
-    {EV_STEP_STARTED, NULL, NULL, NULL, false, false},
-    {EV_STEP_COMPLETED, NULL, NULL, NULL, false, false},
-    {EV_STEP_FAILED, NULL, describe_step, "failed", true, false},
-    {EV_RESULT_REFUSED, NULL, describe_step, "reported what was refused", true, false},
-    {EV_CONTEXT_LOADED, planning, describe_context, "context loaded", false, false},
-    {EV_SESSION_STARTED, editing, describe_plain, "session started", false, false},
-    {EV_SESSION_LOST, editing, describe_plain, "session lost", true, false},
-    {EV_MODEL_TURN_COMPLETED, editing, describe_turn, "turn", false, true},
-    {EV_TOOL_CALL_STARTED, editing, NULL, NULL, false, true},
-    {EV_TOOL_CALL_COMPLETED, editing, describe_tool, "", false, true},
-    {EV_TOOL_CALL_FAILED, editing, describe_tool, " failed", true, true},
-    {EV_TOOL_CALL_DENIED, editing, describe_tool, " denied", true, false},
-    {EV_TOOL_CALL_TIMED_OUT, editing, describe_tool, " timed out", true, true},
-    {EV_PLAN_CREATED, planning, describe_plain, "plan made", false, false},
-    {EV_PLAN_UPDATED, NULL, describe_plain, "plan changed", false, false},
-    {EV_AGENT_MESSAGE, editing, describe_message, "step recorded", false, true},
-    {EV_MESSAGE_SENT, NULL, describe_said, "says", false, false},
-    {EV_MESSAGE_DELIVERED, editing, describe_delivered, "the agent has", false, false},
-    {EV_QUESTION_ASKED, editing, describe_question, "the agent asks", false, false},
-    {EV_QUESTION_REMINDED, NULL, describe_question, "reminded of the question", false, false},
-    {EV_QUESTION_ANSWERED, NULL, describe_answer, "answered", false, false},
-    {EV_QUESTION_EXPIRED, NULL, describe_answer, "no answer in time", true, false},
-    {EV_QUESTION_WITHDRAWN, NULL, describe_plain, "the agent asks no more", false, false},
-    {EV_PATCH_CREATED, editing, describe_patch, "patch", false, false},
-    {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
-    {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},
-    {EV_PATCH_REJECTED, NULL, NULL, NULL, true, false},
-    {EV_PATCH_PUBLISHED, NULL, NULL, NULL, false, false},
-    {EV_SNAPSHOT_TAKEN, editing, describe_snapshot, "snapshot", false, true},
-    {EV_SNAPSHOT_PUBLISHED, NULL, describe_snapshot, "snapshot in the origin", false, false},
-    {EV_SNAPSHOT_FAILED, NULL, describe_kept, "unpublished work could not be saved", true, false},
-    {EV_VERIFICATION_STARTED, verification, NULL, NULL, false, false},
-    {EV_VERIFICATION_PASSED, verification, describe_check, "passed", false, false},
-    {EV_VERIFICATION_FAILED, verification, describe_check, "failed", true, false},
-    {EV_VERIFICATION_ERRORED, verification, describe_check, "could not be run", true, false},
-    {EV_VERIFICATION_TIMED_OUT, verification, describe_check, "timed out", true, false},
-    {EV_VERIFICATION_SKIPPED, verification, describe_check, "skipped", false, false},
-    {EV_JUDGE_STARTED, judging, NULL, NULL, false, false},
-    {EV_JUDGE_COMPLETED, judging, describe_judge, "judge", false, false},
-    {EV_JUDGE_FAILED, judging, describe_doubt, "could not work", true, false},
-    {EV_JUDGE_INCONCLUSIVE, judging, describe_doubt, "could not tell", true, false},
-    {EV_SECRET_DETECTED, editing, describe_secret, "secret in the patch", true, false},
-    {EV_PATCH_POLICY_FLAGGED, NULL, describe_approval, "patch flagged", true, false},
-    {EV_APPROVAL_REQUESTED, approval, describe_approval, "approval requested", false, false},
-    {EV_APPROVAL_REMINDED, approval, describe_plain, "reminded of it", false, false},
-    {EV_APPROVAL_APPROVED, approval, describe_approval, "approved", false, false},
-    {EV_APPROVAL_REJECTED, approval, describe_approval, "rejected", true, false},
-    {EV_APPROVAL_EXPIRED, approval, describe_approval, "approval expired", true, false},
-    {EV_PR_CREATION_REQUESTED, pull_request, NULL, NULL, false, false},
-    {EV_PR_CREATED, pull_request, describe_published, "opened", false, false},
-    {EV_PR_CREATION_FAILED, pull_request, describe_unpublished, "publishing failed", true, false},
-    {EV_PR_MERGED, pull_request, describe_pr, "merged", false, false},
-    {EV_PR_CLOSED, pull_request, describe_pr, "closed", false, false},
-    {EV_PR_UPDATED, pull_request, describe_published, "updated", false, false},
-    {EV_PR_STATE_CHANGED, pull_request, describe_pr_move, "is", false, false},
-    {EV_PR_HEAD_CHANGED, pull_request, describe_pr, "has a new head", false, false},
-    {EV_PR_CHECK_FAILED, pull_request, describe_pr_check, "failed", true, false},
-    {EV_PR_REPAIR_STARTED, pull_request, describe_repair, "repair started", false, false},
-    {EV_PR_REPAIR_ENDED, pull_request, describe_repair, "repair ended", false, false},
-    {EV_PR_REBASED, pull_request, describe_rebase, "rebase", false, false},
-    {EV_PR_FOLLOWED, pull_request, describe_handed, "is followed again", false, false},
-    {EV_PR_LEFT_ALONE, pull_request, describe_handed, "is left to people", false, false},
-    {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* Its consequences have lines. */
-    {EV_POLICY_DENIED, planning, describe_plain, "policy denied it", true, false},
-    {EV_POLICY_OVERRIDE_REQUESTED, approval, describe_plain, "policy may be overridden", true,
-     false},
-    {EV_POLICY_OVERRIDE_APPROVED, approval, describe_approval, "policy overridden", false, false},
-    {EV_POLICY_OVERRIDE_REJECTED, approval, describe_approval, "policy not overridden", true,
-     false},
-    {EV_MEMORY_RECORDED, NULL, NULL, NULL, false, false},
-    {EV_NOTIFICATION_SENT, NULL, NULL, NULL, false, false},
-    {EV_NOTIFICATION_FAILED, NULL, describe_named, "no notification through", true, false},
-    {EV_SAGA_STARTED, NULL, describe_named, "saga started:", false, false},
-    {EV_SAGA_COMPENSATING, NULL, describe_named, "undoing", true, false},
-    {EV_SAGA_COMPLETED, NULL, describe_named, "saga completed:", false, false},
-    {EV_SAGA_COMPENSATED, NULL, describe_named, "undone:", true, false},
-    {EV_SAGA_STUCK, NULL, describe_named, "cannot be undone:", true, false},
-    {EV_EVENTS_TRUNCATED, editing, describe_plain, "more events are not stored", true, false},
-    {EV_COST_RECORDED, NULL, NULL, NULL, false, false},
-    {EV_JOB_DEAD_LETTERED, NULL, describe_dead, "became a dead letter", true, false},
-    {EV_JOB_REPLAYED, NULL, describe_count, "dead letters replayed", false, false},
-    {EV_JOB_ARCHIVED, NULL, describe_count, "dead letters archived", false, false},
-    {EV_JOB_PURGED, NULL, describe_count, "dead letters purged", true, false},
-    {EV_DEAD_LETTERS_ALERT, NULL, describe_named, "too many dead letters in queue", true, false},
-    {EV_QUEUE_CONFIGURED, NULL, describe_named, "configured queue", false, false},
-    {EV_QUEUE_PAUSED, NULL, describe_named, "paused queue", true, false},
-    {EV_QUEUE_RESUMED, NULL, describe_named, "resumed queue", false, false},
-    {EV_QUEUE_LEVEL_RAISED, NULL, describe_level, "load", true, false},
-    {EV_QUEUE_LEVEL_LOWERED, NULL, describe_level, "load", false, false},
-    {EV_QUEUE_SWARM_DETECTED, NULL, describe_named, "a swarm of jobs in queue", true, false},
-    {EV_WORKERS_SCALED, NULL, describe_named, "new number of slots for worker", false, false},
-    {EV_BREAKER_OPENED, NULL, describe_named, "opened breaker", true, false},
-    {EV_BREAKER_HALF_OPENED, NULL, describe_named, "trying breaker", false, false},
-    {EV_BREAKER_CLOSED, NULL, describe_named, "closed breaker", false, false},
-    {EV_ACCOUNT_CHOSEN, NULL, describe_named, "uses account", false, false},
-    {EV_ACCOUNT_PARKED, NULL, describe_named, "parked account", true, false},
-    {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
-    {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},
-    {EV_ACCOUNT_USAGE, editing, describe_usage, "account limit", false, true},
-    {EV_REPLY_DROPPED, NULL, describe_plain, "a reply was dropped", true, false},
-    {EV_SCHEDULE_FIRED, NULL, describe_named, "fired schedule", false, false},
-    {EV_SCHEDULE_REFUSED, NULL, describe_named, "no job made for schedule", true, false},
-    {EV_ISSUE_CREATED, NULL, describe_issue, "created", false, false},
-    {EV_ISSUE_COMMENTED, NULL, describe_issue, "commented", false, false},
-    {EV_ISSUE_CLOSED, NULL, describe_issue, "closed", false, false},
-    {EV_ISSUE_REOPENED, NULL, describe_issue, "reopened", false, false},
-    {EV_ISSUE_LABELLED, NULL, describe_issue, "labelled", false, false},
-    {EV_ISSUE_DECIDED, NULL, describe_decided, "looked at", false, false},
-    {EV_TRAIN_ENTERED, pull_request, describe_car, "entered the train of", false, false},
-    {EV_TRAIN_TESTED, pull_request, describe_tested, "as it would land on", false, false},
-    {EV_TRAIN_LANDED, pull_request, describe_car, "landed on", false, false},
-    {EV_TRAIN_REJECTED, pull_request, describe_car, "does not land on", true, false},
-    {EV_TRAIN_LEFT, pull_request, describe_car, "left the train of", false, false},
-    {EV_TRAIN_MOVED, NULL, describe_train, "starts again on new commits", false, false},
-    {EV_TRAIN_STALLED, NULL, describe_train, "waits after a failure", true, false},
-    {EV_AGENT_LAUNCHED, NULL, describe_named, "launched agent", false, false},
-    {EV_AGENT_EXITED, NULL, describe_named, "the process ended of agent", true, false},
-    {EV_AGENT_HEARTBEAT_MISSED, NULL, describe_named, "no heartbeat of agent", true, false},
-    {EV_AGENT_KILLED, NULL, describe_named, "killed agent", true, false},
-    {EV_BATCH_CREATED, NULL, describe_batch, "submitted", false, false},
-    {EV_BATCH_PROGRESSED, NULL, describe_batch, "goes on", false, false},
-    {EV_BATCH_PAUSED, NULL, describe_batch, "paused", false, false},
-    {EV_BATCH_RESUMED, NULL, describe_batch, "resumed", false, false},
-    {EV_BATCH_STOPPING, NULL, describe_batch, "starts no more tasks", true, false},
-    {EV_BATCH_COMPLETED, NULL, describe_batch, "completed", false, false},
-    {EV_BATCH_STOPPED, NULL, describe_batch, "stopped", true, false},
-    {EV_BATCH_CANCELLED, NULL, describe_batch, "cancelled", true, false},
-    {EV_REPOSITORY_QUARANTINED, NULL, describe_named, "quarantined repository", true, false},
-    {EV_REPOSITORY_RELEASED, NULL, describe_named, "released repository", false, false},
-    {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
-    {EV_REPOSITORY_REMOVED, NULL, NULL, NULL, false, false},
-    {EV_REPOSITORY_SYNC_CHANGED, NULL, NULL, NULL, false, false},
+#define LINE(group, how, words, look)              \
+    {                                              \
+        group_##group, describe_##how, words, look \
+    }
+#define SILENT(group, look)             \
+    {                                   \
+        group_##group, NULL, NULL, look \
+    }
+#define EVENT(name, type, version, context, severity, key, volume, line, meaning) line,
+/* In the order of the table of events. */
+static const struct description descriptions[] = {
+#include "core/event_table.inc"
 };
 
-static const struct description *description_of(const char *type)
+static const struct description *description_of(const struct event_type *entry)
 {
-    for (size_t i = 0; i < COUNT_OF(tellings); i++) {
-        if (text_same(tellings[i].type, type))
-            return &tellings[i];
-    }
-    return NULL;
+    return entry != NULL ? &descriptions[event_type_index(entry)] : NULL;
 }
 
 /* ---- the story ---- */
@@ -659,19 +528,20 @@ static bool is_bad(const struct description *how, const struct js *data)
 {
     if (how->describe == describe_judge)
         return !text_same(js_get_str(data, "verdict", ""), "pass");
-    return how->bad;
+    return is_marked(how, BAD);
 }
 
 /* Fills line and returns whether there is one. */
-static bool describe(const struct event *event, const struct description *how, struct arena *arena,
-                     struct timeline_line *line)
+static bool describe(const struct event *event, struct arena *arena, struct timeline_line *line)
 {
+    const struct event_type *entry = event_type_find(event->type);
+    const struct description *how = description_of(entry);
     if (how != NULL && how->describe == NULL)
         return false;
     *line = (struct timeline_line){.time_us = event->time_us};
-    line->type = how != NULL ? how->type : arena_strdup(arena, event->type);
+    line->type = entry != NULL ? entry->type : arena_strdup(arena, event->type);
     line->text = line->type;
-    line->bad = how != NULL && how->bad;
+    line->bad = is_marked(how, BAD);
     if (how == NULL)
         return true;
     struct str bytes = event->data.len > 0 ? event->data : STR("{}");
@@ -699,7 +569,7 @@ static struct timeline_group *group_for(struct timeline *timeline, const struct 
         return last;
     struct timeline_group *group = &timeline->groups[timeline->group_count++];
     *group = (struct timeline_group){
-        .name = opening->name != NULL ? opening->name : planning,
+        .name = opening->name != NULL ? opening->name : group_planning,
         .started_us = opening->time_us,
         .lines = lines,
     };
@@ -715,13 +585,13 @@ void timeline_build(const struct event *events, size_t count, struct arena *aren
     struct opening opening = {.name = NULL};
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct description *how = description_of(events[i].type);
+        const struct description *how = description_of(event_type_find(events[i].type));
         const char *group = how != NULL ? how->group : NULL;
         if (opening.name == NULL || (group != NULL && !text_same(group, opening.name)))
             opening = (struct opening){group, events[i].time_us};
-        bool chatter = how != NULL && how->chatter;
+        bool chatter = is_marked(how, CHATTER);
         struct timeline_line line;
-        if (!describe(&events[i], how, arena, &line))
+        if (!describe(&events[i], arena, &line))
             continue;
         if (used >= (size_t)TIMELINE_LINES_MAX - (chatter ? LINES_RESERVED : 0)) {
             timeline.truncated = true;
@@ -767,11 +637,11 @@ void timeline_write(struct jw *jw, const struct timeline *timeline)
 const char *timeline_text(const struct event *event, struct arena *arena)
 {
     struct timeline_line line;
-    return describe(event, description_of(event->type), arena, &line) ? line.text : NULL;
+    return describe(event, arena, &line) ? line.text : NULL;
 }
 
 const char *timeline_group_of(const char *type)
 {
-    const struct description *how = description_of(type);
+    const struct description *how = description_of(event_type_find(type));
     return how != NULL ? how->group : NULL;
 }

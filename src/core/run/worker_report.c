@@ -3,9 +3,9 @@
 #include "core/judge_kind.h"
 #include "core/publish_parts.h"
 #include "core/report_shape.h"
+#include "core/run/tool_facts.h"
 #include "core/step_kind.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { ARTIFACTS_MAX = 64 };
 
@@ -33,8 +33,8 @@ static const struct report_shape common_shape = REPORT_SHAPE(common_fields);
    What an agent may leave out or choose is optional and free text: a call that is refused loses all
    its events, and an agent must not be able to hide its tool calls behind an event of its own. */
 
-static const char *const tool_statuses[] = {"started", "completed", "failed",
-                                            "denied",  "timed_out", NULL};
+static const char *const tool_statuses[] = {"requested", "allowed", "started",   "completed",
+                                            "failed",    "denied",  "timed_out", NULL};
 static const char *const snapshot_reasons[] = {"interval", "cancelled", "timed_out", "cut_off",
                                                "failed",   "shutdown",  "recovered", "ended",
                                                "swept",    NULL};
@@ -43,6 +43,10 @@ static const struct report_field message_fields[] = {
     {"text", KIND_TEXT, OPTIONAL, .max = TEXT_MAX}};
 static const struct report_field tool_fields[] = {
     {"name", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"runId", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"toolNamespace", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"toolName", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"riskLevel", KIND_CHOICE, OPTIONAL, .choices = tool_risk_names},
     {"summary", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
     {"status", KIND_CHOICE, OPTIONAL, .choices = tool_statuses},
     {"toolCallId", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
@@ -128,6 +132,8 @@ static const struct event_shape {
     struct report_shape shape;
 } event_shapes[] = {
     {EV_AGENT_MESSAGE, REPORT_SHAPE(message_fields)},
+    {EV_TOOL_CALL_REQUESTED, REPORT_SHAPE(tool_fields)},
+    {EV_TOOL_CALL_ALLOWED, REPORT_SHAPE(tool_fields)},
     {EV_TOOL_CALL_STARTED, REPORT_SHAPE(tool_fields)},
     {EV_TOOL_CALL_COMPLETED, REPORT_SHAPE(tool_fields)},
     {EV_TOOL_CALL_FAILED, REPORT_SHAPE(tool_fields)},
@@ -189,17 +195,8 @@ const char *report_event_type(const char *type)
 
 enum event_kind report_event_kind(const char *type)
 {
-    /* Read again from the log, or few. */
-    static const char *const milestones[] = {
-        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,      EV_PR_CREATION_REQUESTED,
-        EV_PR_CREATION_FAILED,   EV_SESSION_STARTED,    EV_SESSION_LOST,
-        EV_SNAPSHOT_TAKEN,       EV_SNAPSHOT_PUBLISHED, EV_SNAPSHOT_FAILED,
-        EV_MESSAGE_DELIVERED,
-    };
-    for (size_t i = 0; i < COUNT_OF(milestones); i++)
-        if (strcmp(milestones[i], type) == 0)
-            return EVENT_MILESTONE;
-    return EVENT_DIAGNOSTIC;
+    const struct event_type *entry = event_type_find(type);
+    return entry != NULL && entry->volume == VOLUME_LIFECYCLE ? EVENT_MILESTONE : EVENT_DIAGNOSTIC;
 }
 
 enum rc report_check_event(const char *type, const struct js *data, struct err *err)

@@ -1,109 +1,55 @@
 /*
- * pattern.c - a pattern is a row of atoms, each a set of characters that is there once, perhaps,
- * or again and again.  Matching keeps the set of places in that row that the text may have
- * reached, so that no text takes longer than its length times the row's.
+ * pattern.c - a pattern becomes a program.
+ *
+ *   alternatives := sequence ("|" sequence)*
+ *   sequence     := (atom times?)*
+ *   atom         := "(" alternatives ")" | "^" | "$" | \b | \B | set
+ *
+ * Ways are relative to their step, so that a part of the program can be moved and copied: x{2,3} is
+ * x x x?.
  */
-#include "core/text/pattern.h"
-#include "base/str.h"
+#include "core/text/pattern_parts.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { ASCII_MAX = 128, DIGITS_MAX = 3 };
+enum { DIGITS_MAX = 3, DEPTH_MAX = 30 };
 
-struct reader {
-    const char *at;
-    struct pattern *pattern;
-    struct err *err;
-};
-
-static enum rc refuse(const struct reader *reader, const char *why)
+enum rc pattern_refuse(const struct pattern_reader *reader, const char *why)
 {
     return err_set(reader->err, RC_INVALID, "INVALID_PATTERN", "%s at \"%.20s\"", why, reader->at);
 }
 
-static void set_add(struct pattern_atom *atom, unsigned char c)
+enum rc pattern_add(struct pattern_reader *reader, struct pattern_step step)
 {
-    atom->set[c / 32] |= UINT32_C(1) << (c % 32);
-}
-
-static bool set_has(const struct pattern_atom *atom, unsigned char c)
-{
-    if (c >= ASCII_MAX)
-        return atom->others;
-    return (atom->set[c / 32] >> (c % 32) & 1U) != 0;
-}
-
-static void set_invert(struct pattern_atom *atom)
-{
-    for (size_t i = 0; i < COUNT_OF(atom->set); i++)
-        atom->set[i] = ~atom->set[i];
-    atom->others = !atom->others;
-}
-
-/* A character that stands for itself, perhaps behind a backslash. */
-static enum rc read_char(struct reader *reader, unsigned char *ret_char)
-{
-    if (*reader->at == '\\') {
-        reader->at++;
-        if (*reader->at == '\0' || strchr("^$.[]*+?{}()|\\/-", *reader->at) == NULL)
-            return refuse(reader, "\\ must stand before a special character");
-    }
-    unsigned char c = (unsigned char)*reader->at;
-    if (c == '\0' || c >= ASCII_MAX)
-        return refuse(reader, "an ASCII character is expected");
-    reader->at++;
-    *ret_char = c;
+    struct pattern *pattern = reader->pattern;
+    if (pattern->step_count == PATTERN_STEPS_MAX)
+        return pattern_refuse(reader, "the pattern is too long");
+    pattern->work++;
+    pattern->steps[pattern->step_count++] = step;
     return RC_OK;
 }
 
-static enum rc read_class(struct reader *reader, struct pattern_atom *atom)
+/* Puts a step before those from place on. */
+static enum rc insert(struct pattern_reader *reader, size_t place, struct pattern_step step)
 {
-    bool inverted = *++reader->at == '^';
-    if (inverted)
-        reader->at++;
-    while (*reader->at != ']') {
-        unsigned char first = 0, last;
-        enum rc rc = read_char(reader, &first);
-        last = first;
-        if (rc == RC_OK && reader->at[0] == '-' && reader->at[1] != ']') {
-            reader->at++;
-            rc = read_char(reader, &last);
-        }
-        if (rc != RC_OK)
-            return rc;
-        if (last < first)
-            return refuse(reader, "a range runs backwards");
-        for (unsigned c = first; c <= last; c++)
-            set_add(atom, (unsigned char)c);
-    }
-    reader->at++;
-    if (inverted)
-        set_invert(atom);
+    struct pattern *pattern = reader->pattern;
+    size_t behind = pattern->step_count - place;
+    enum rc rc = pattern_add(reader, step);
+    if (rc != RC_OK)
+        return rc;
+    memmove(pattern->steps + place + 1, pattern->steps + place, behind * sizeof step);
+    pattern->steps[place] = step;
     return RC_OK;
 }
 
-static enum rc read_atom(struct reader *reader, struct pattern_atom *ret_atom)
-{
-    *ret_atom = (struct pattern_atom){0};
-    if (*reader->at == '[')
-        return read_class(reader, ret_atom);
-    if (*reader->at == '.') {
-        reader->at++;
-        set_add(ret_atom, '\n');
-        set_add(ret_atom, '\r');
-        set_invert(ret_atom);
-        return RC_OK;
-    }
-    if (strchr("*+?{}()|^$", *reader->at) != NULL)
-        return refuse(reader, "this is not supported here");
-    unsigned char c = 0;
-    enum rc rc = read_char(reader, &c);
-    if (rc == RC_OK)
-        set_add(ret_atom, c);
-    return rc;
-}
+/* ---- times ---- */
 
-static bool read_count(struct reader *reader, size_t *ret_count)
+struct times {
+    size_t min, max;
+    bool endless;
+};
+
+static bool read_count(struct pattern_reader *reader, size_t *ret_count)
 {
     size_t digits = strspn(reader->at, "0123456789");
     if (digits == 0 || digits > DIGITS_MAX)
@@ -113,12 +59,7 @@ static bool read_count(struct reader *reader, size_t *ret_count)
     return true;
 }
 
-struct times {
-    size_t min, max;
-    bool endless;
-};
-
-static enum rc read_braces(struct reader *reader, struct times *times)
+static enum rc read_braces(struct pattern_reader *reader, struct times *times)
 {
     reader->at++;
     bool good = read_count(reader, &times->min);
@@ -129,112 +70,183 @@ static enum rc read_braces(struct reader *reader, struct times *times)
         good = times->endless || read_count(reader, &times->max);
     }
     if (!good || *reader->at != '}' || times->max < times->min)
-        return refuse(reader, "{N}, {N,} or {N,M} is expected");
+        return pattern_refuse(reader, "{N}, {N,} or {N,M} of at most 3 digits is expected");
     reader->at++;
     return RC_OK;
 }
 
-static enum rc read_times(struct reader *reader, struct times *ret_times)
+static enum rc read_times(struct pattern_reader *reader, struct times *ret_times)
 {
     *ret_times = (struct times){1, 1, false};
+    enum rc rc = RC_OK;
     switch (*reader->at) {
     case '*':
         *ret_times = (struct times){0, 0, true};
+        reader->at++;
         break;
     case '+':
         *ret_times = (struct times){1, 1, true};
+        reader->at++;
         break;
     case '?':
         *ret_times = (struct times){0, 1, false};
+        reader->at++;
         break;
     case '{':
-        return read_braces(reader, ret_times);
+        rc = read_braces(reader, ret_times);
+        break;
     default:
         return RC_OK;
     }
-    reader->at++;
+    if (*reader->at == '?') /* As few as possible: the same texts match. */
+        reader->at++;
+    return rc;
+}
+
+static enum rc add_copy(struct pattern_reader *reader, const struct pattern_step *part, size_t len)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < len; i++)
+        rc = pattern_add(reader, part[i]);
+    return rc;
+}
+
+/* Puts the part from first to the end there as often as it may be repeated. */
+static enum rc repeat(struct pattern_reader *reader, size_t first, const struct times *times)
+{
+    struct pattern_step part[PATTERN_STEPS_MAX];
+    struct pattern *pattern = reader->pattern;
+    size_t len = pattern->step_count - first;
+    const int16_t behind = (int16_t)(len + 1);
+    enum rc rc = RC_OK;
+    memcpy(part, pattern->steps + first, len * sizeof *part);
+    pattern->work += len;
+    pattern->step_count = first;
+    for (size_t i = 0; rc == RC_OK && i < times->max; i++) {
+        if (i >= times->min)
+            rc = pattern_add(reader, (struct pattern_step){.op = OP_SPLIT, .x = 1, .y = behind});
+        if (rc == RC_OK)
+            rc = add_copy(reader, part, len);
+    }
+    if (rc != RC_OK || !times->endless)
+        return rc;
+    rc = pattern_add(reader,
+                     (struct pattern_step){.op = OP_SPLIT, .x = 1, .y = (int16_t)(behind + 1)});
+    if (rc == RC_OK)
+        rc = add_copy(reader, part, len);
+    if (rc == RC_OK)
+        rc = pattern_add(reader, (struct pattern_step){.op = OP_GO, .x = (int16_t)-behind});
+    return rc;
+}
+
+/* ---- parts ---- */
+
+static enum rc read_alternatives(struct pattern_reader *reader);
+
+/* Behind "(?": names do not matter, since nothing refers to a group. */
+static enum rc read_group_kind(struct pattern_reader *reader)
+{
+    if (*reader->at == ':') {
+        reader->at++;
+        return RC_OK;
+    }
+    size_t name = reader->at[0] == '<' ? strcspn(reader->at, ">") : 0;
+    if (name < 2 || reader->at[1] == '=' || reader->at[1] == '!' || reader->at[name] != '>')
+        return pattern_refuse(reader, "looking ahead or behind is not supported");
+    reader->at += name + 1;
     return RC_OK;
 }
 
-static enum rc add_atom(struct reader *reader, const struct pattern_atom *atom,
-                        const struct times *times)
+static enum rc read_group(struct pattern_reader *reader)
+{
+    enum rc rc = RC_OK;
+    if (++reader->depth > DEPTH_MAX)
+        return pattern_refuse(reader, "groups are nested too deep");
+    reader->at++;
+    if (*reader->at == '?') {
+        reader->at++;
+        rc = read_group_kind(reader);
+    }
+    if (rc == RC_OK)
+        rc = read_alternatives(reader);
+    if (rc == RC_OK && *reader->at != ')')
+        rc = pattern_refuse(reader, ") is expected");
+    reader->at++;
+    reader->depth--;
+    return rc;
+}
+
+/* ^, $, \b and \B, which take no character; false: it is none of them. */
+static bool read_assertion(struct pattern_reader *reader, enum pattern_op *ret_op)
+{
+    static const struct {
+        const char *text;
+        enum pattern_op op;
+    } assertions[] = {{"^", OP_START}, {"$", OP_END}, {"\\b", OP_EDGE}, {"\\B", OP_NO_EDGE}};
+    for (size_t i = 0; i < COUNT_OF(assertions); i++) {
+        if (text_starts(reader->at, assertions[i].text)) {
+            reader->at += strlen(assertions[i].text);
+            *ret_op = assertions[i].op;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum rc read_part(struct pattern_reader *reader)
+{
+    size_t first = reader->pattern->step_count;
+    struct times times;
+    enum pattern_op op;
+    if (read_assertion(reader, &op))
+        return pattern_add(reader, (struct pattern_step){.op = (uint8_t)op});
+    if (strchr("*+?{}", *reader->at) != NULL)
+        return pattern_refuse(reader, "\\ is needed before this character");
+    enum rc rc = *reader->at == '(' ? read_group(reader) : pattern_read_set(reader);
+    if (rc == RC_OK)
+        rc = read_times(reader, &times);
+    if (rc != RC_OK || (times.min == 1 && times.max == 1 && !times.endless))
+        return rc;
+    return repeat(reader, first, &times);
+}
+
+/* The last step of every alternative but the last goes behind all of them; until that place is
+   known, x of each is the distance to the one before it. */
+static enum rc read_alternatives(struct pattern_reader *reader)
 {
     struct pattern *pattern = reader->pattern;
-    if (pattern->count + times->max + 1 > PATTERN_ATOMS_MAX)
-        return refuse(reader, "the pattern is too long");
-    for (size_t i = 0; i < times->max; i++) {
-        pattern->atoms[pattern->count] = *atom;
-        pattern->atoms[pattern->count++].optional = i >= times->min;
+    size_t first = pattern->step_count, last_go = SIZE_MAX;
+    enum rc rc = RC_OK;
+    while (rc == RC_OK && *reader->at != '\0' && *reader->at != ')') {
+        if (*reader->at != '|') {
+            rc = read_part(reader);
+            continue;
+        }
+        reader->at++;
+        int16_t behind = (int16_t)(pattern->step_count - first + 2);
+        rc = insert(reader, first, (struct pattern_step){.op = OP_SPLIT, .x = 1, .y = behind});
+        int16_t before = last_go == SIZE_MAX ? 0 : (int16_t)(pattern->step_count - last_go);
+        last_go = pattern->step_count;
+        if (rc == RC_OK)
+            rc = pattern_add(reader, (struct pattern_step){.op = OP_GO, .x = before});
+        first = pattern->step_count;
     }
-    if (!times->endless)
-        return RC_OK;
-    pattern->atoms[pattern->count] = *atom;
-    pattern->atoms[pattern->count].optional = true;
-    pattern->atoms[pattern->count++].repeated = true;
-    return RC_OK;
+    while (rc == RC_OK && last_go != SIZE_MAX) {
+        size_t before = (size_t)pattern->steps[last_go].x;
+        pattern->steps[last_go].x = (int16_t)(pattern->step_count - last_go);
+        last_go = before == 0 ? SIZE_MAX : last_go - before;
+    }
+    return rc;
 }
 
 enum rc pattern_read(const char *text, struct pattern *ret_pattern, struct err *err)
 {
-    struct reader reader = {.at = text, .pattern = ret_pattern, .err = err};
-    ret_pattern->count = 0;
-    ret_pattern->at_start = *text == '^';
-    ret_pattern->at_end = false;
-    if (ret_pattern->at_start)
-        reader.at++;
-    while (*reader.at != '\0') {
-        if (reader.at[0] == '$' && reader.at[1] == '\0') {
-            ret_pattern->at_end = true;
-            break;
-        }
-        struct pattern_atom atom;
-        struct times times;
-        enum rc rc = read_atom(&reader, &atom);
-        if (rc == RC_OK)
-            rc = read_times(&reader, &times);
-        if (rc == RC_OK)
-            rc = add_atom(&reader, &atom, &times);
-        if (rc != RC_OK)
-            return rc;
-    }
-    return RC_OK;
-}
-
-/* If the place before an optional atom is reached, so is the place behind it. */
-static void pass_optional(const struct pattern *pattern, bool *reached)
-{
-    for (size_t i = 0; i < pattern->count; i++) {
-        if (reached[i] && pattern->atoms[i].optional)
-            reached[i + 1] = true;
-    }
-}
-
-static void take_char(const struct pattern *pattern, unsigned char c, bool *reached)
-{
-    for (size_t i = pattern->count; i-- > 0;) {
-        bool taken = reached[i] && set_has(&pattern->atoms[i], c);
-        if (taken)
-            reached[i + 1] = true;
-        reached[i] = taken && pattern->atoms[i].repeated;
-    }
-}
-
-bool pattern_matches(const struct pattern *pattern, const char *text)
-{
-    bool reached[PATTERN_ATOMS_MAX + 1] = {true};
-    size_t end = pattern->count;
-    size_t len = strlen(text);
-    pass_optional(pattern, reached);
-    for (size_t i = 0; i < len;) {
-        if (reached[end] && !pattern->at_end)
-            return true;
-        size_t step = utf8_len(text + i, len - i);
-        reached[end] = false;
-        take_char(pattern, (unsigned char)text[i], reached);
-        i += step > 0 ? step : 1;
-        if (!pattern->at_start)
-            reached[0] = true;
-        pass_optional(pattern, reached);
-    }
-    return reached[end];
+    struct pattern_reader reader = {.at = text, .pattern = ret_pattern, .err = err};
+    ret_pattern->step_count = ret_pattern->range_count = ret_pattern->work = 0;
+    if (strlen(text) > PATTERN_TEXT_MAX)
+        return pattern_refuse(&reader, "the pattern is too long");
+    enum rc rc = read_alternatives(&reader);
+    if (rc == RC_OK && *reader.at == ')')
+        rc = pattern_refuse(&reader, "\\ is needed before this character");
+    return rc == RC_OK ? pattern_add(&reader, (struct pattern_step){.op = OP_MATCH}) : rc;
 }

@@ -332,24 +332,35 @@ enum rc git_line(const struct git *git, const struct git_call *call, struct aren
     return RC_OK;
 }
 
-/* What `git init --bare` would make, without starting it. */
-enum rc git_borrow(const char *lender, const char *path, struct err *err)
+/* What `git init` would make, without starting it. */
+enum rc git_borrow_as(const struct git_loan *loan, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const struct {
         const char *name, *text;
     } files[] = {
         {"HEAD", "ref: refs/heads/main\n"},
-        {"config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"},
-        {"objects/info/alternates", arena_printf(&arena, "%s/objects\n", lender)},
+        {"config", loan->config},
+        {"objects/info/alternates", arena_printf(&arena, "%s/objects\n", loan->lender)},
     };
-    enum rc rc = dir_make(arena_printf(&arena, "%s/refs", path), 0700, err);
+    const mode_t dir_mode = loan->for_other_users ? 0755 : 0700;
+    const mode_t file_mode = loan->for_other_users ? 0644 : 0600;
+    enum rc rc = dir_make(arena_printf(&arena, "%s/refs", loan->path), dir_mode, err);
     if (rc == RC_OK)
-        rc = dir_make(arena_printf(&arena, "%s/objects/info", path), 0700, err);
+        rc = dir_make(arena_printf(&arena, "%s/objects/info", loan->path), dir_mode, err);
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(files); i++)
-        rc = file_write_new(arena_printf(&arena, "%s/%s", path, files[i].name), files[i].text,
-                            strlen(files[i].text), 0600, err);
+        rc = file_write_new(arena_printf(&arena, "%s/%s", loan->path, files[i].name), files[i].text,
+                            strlen(files[i].text), file_mode, err);
     return rc;
+}
+
+enum rc git_borrow(const char *lender, const char *path, struct err *err)
+{
+    const struct git_loan loan = {
+        .lender = lender,
+        .path = path,
+        .config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"};
+    return git_borrow_as(&loan, err);
 }
 
 enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct err *err)

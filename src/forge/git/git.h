@@ -80,6 +80,13 @@ const char **git_env(const struct git *git, const struct git_call *call, struct 
 
 /* A new bare repository of its own that borrows the objects of another. */
 MUST_USE enum rc git_borrow(const char *lender, const char *path, struct err *err);
+/* The same with a configuration of its own, such as that of a directory .git. */
+struct git_loan {
+    const char *lender, *path;
+    const char *config;   /* The text of the file. */
+    bool for_other_users; /* They may read it, where they can reach it. */
+};
+MUST_USE enum rc git_borrow_as(const struct git_loan *loan, struct err *err);
 
 /* An exclusive lock on a file, made when missing, waited for as long as git may run.
    Closing the descriptor gives it back. */

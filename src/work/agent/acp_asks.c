@@ -17,8 +17,10 @@ struct acp_ask {
     const char *rpc_id;
     struct question_spec spec;
     const char *ids[QUESTION_OPTIONS_MAX]; /* Permission: of the options. */
-    const char *rejection;                 /* One of them, or NULL. */
-    struct acp_form *form;                 /* NULL: a permission. */
+    bool allows[QUESTION_OPTIONS_MAX];
+    const char *rejection;              /* One of them, or NULL. */
+    const char *call_id, *name, *title; /* Permission: of the call; or NULL. */
+    struct acp_form *form;              /* NULL: a permission. */
 };
 
 static struct acp_ask *ask_new(const char *rpc_id)
@@ -76,6 +78,9 @@ static void write_permission(struct acp_ask *ask, const struct acp_permission *r
     const struct js *arguments = js_get(call, "rawInput");
     const char *name = text_empty(request->name) ? "a tool" : request->name;
     const char *title = js_get_str(call, "title", request->title);
+    ask->call_id = arena_strdup(&ask->arena, js_get_str(call, "toolCallId", NULL));
+    ask->name = arena_strdup(&ask->arena, request->name);
+    ask->title = arena_strdup(&ask->arena, title);
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, QUESTION_BYTES_MAX * 2);
     buf_addf(&text, "May the agent call %s", prose_line(&ask->arena, name, LINE_BYTES));
@@ -109,6 +114,7 @@ static void add_options(struct acp_ask *ask, const struct js *options)
         if (!is_usable(id) || room == 0 || (room == 1 && awaited && !rejects))
             continue;
         ask->ids[spec->option_count] = arena_strdup(&ask->arena, id);
+        ask->allows[spec->option_count] = !text_starts(js_get_str(option, "kind", ""), "reject");
         question_spec_add(spec, js_get_str(option, "name", js_get_str(option, "kind", "")),
                           &ask->arena);
         if (rejects)
@@ -146,12 +152,39 @@ void acp_write_outcome(struct jw *jw, const char *option_id)
     jw_end(jw, '}');
 }
 
+/* option_count: none of them. */
+static size_t option_at(const struct acp_ask *ask, const char *answer)
+{
+    size_t at = 0;
+    while (at < ask->spec.option_count && !text_same(ask->spec.options[at], answer))
+        at++;
+    return at;
+}
+
 static const char *chosen(const struct acp_ask *ask, const char *answer)
 {
-    for (size_t i = 0; answer != NULL && i < ask->spec.option_count; i++)
-        if (text_same(ask->spec.options[i], answer))
-            return ask->ids[i];
-    return ask->rejection;
+    size_t at = option_at(ask, answer);
+    return at < ask->spec.option_count ? ask->ids[at] : ask->rejection;
+}
+
+bool acp_asks_verdict(const struct acp_asks *asks, const char *answer, struct tool_event *ret_event)
+{
+    assert(asks->count > 0);
+    const struct acp_ask *ask = asks->waiting[0];
+    size_t at = option_at(ask, answer);
+    if (ask->form != NULL)
+        return false;
+    bool allowed = at < ask->spec.option_count && ask->allows[at];
+    *ret_event = (struct tool_event){
+        .status = allowed ? TOOL_ALLOWED : TOOL_DENIED,
+        .id = ask->call_id,
+        .name = ask->name,
+        .summary = ask->title,
+        .error = allowed          ? NULL
+                 : answer != NULL ? "a person denied it"
+                                  : "no person answered in time",
+    };
+    return true;
 }
 
 /* ---- forms ---- */

@@ -12,6 +12,7 @@
 #ifndef WORK_AGENT_ACP_ASKS_H
 #define WORK_AGENT_ACP_ASKS_H
 #include "work/agent/acp_form.h"
+#include "work/agent/adapter.h"
 
 enum { ACP_ASKS_MAX = 16 };
 
@@ -35,6 +36,10 @@ const char *acp_asks_form(struct acp_asks *asks, const char *rpc_id, const struc
 
 /* The question of the first one, or NULL. */
 const struct question_spec *acp_asks_first(const struct acp_asks *asks);
+/* If that is a permission: the call of a tool as this answer allows or denies it.  Its texts live
+   as long as the request. */
+MUST_USE bool acp_asks_verdict(const struct acp_asks *asks, const char *answer,
+                               struct tool_event *ret_event);
 /* Its answer, or NULL: there is none.  Writes "id" and "result" into an open object, and the next
    one is the first.  False: it is to be asked again, and what was written counts for nothing. */
 MUST_USE bool acp_asks_answer(struct acp_asks *asks, const char *answer, struct jw *jw);

@@ -161,6 +161,13 @@ void acp_tool_update(struct transcript *transcript, struct acp_tools *tools,
 
 /* ---- permission ---- */
 
+void acp_tool_denied(struct acp_tools *tools, const char *id)
+{
+    size_t at = find_call(tools, id);
+    if (at < ADAPTER_CALLS_MAX)
+        tools->calls[at].begun = true;
+}
+
 static bool is_allowed(const struct transcript *transcript, const struct names *names)
 {
     for (size_t i = 0; i < names->count; i++)
@@ -180,6 +187,17 @@ static bool ask_person(struct transcript *transcript, struct acp_asks *asks,
     return false;
 }
 
+static const char *reject(struct transcript *transcript, struct acp_tools *tools,
+                          const struct tool_event *asked, const struct js *options)
+{
+    struct tool_event denied = *asked;
+    denied.status = TOOL_DENIED;
+    denied.error = "drover could not allow this single call";
+    transcript_tool(transcript, &denied);
+    acp_tool_denied(tools, asked->id);
+    return acp_rejection(options);
+}
+
 const char *acp_tool_permit(struct transcript *transcript, struct acp_tools *tools,
                             const struct js *params, const char *rpc_id, struct acp_asks *asks,
                             bool *ret_waits)
@@ -195,17 +213,27 @@ const char *acp_tool_permit(struct transcript *transcript, struct acp_tools *too
     check_names(transcript, &names, id);
     if (transcript->stop != NULL)
         return acp_rejection(options);
+    struct tool_event asked = {
+        .status = TOOL_REQUESTED,
+        .id = id,
+        .name = names.count > 0 ? names.at[0] : NULL,
+        .summary = js_get_str(call, "title", known ? tools->calls[at].title : NULL),
+        .arguments = arguments_of(call)};
+    transcript_tool(transcript, &asked);
     if (asks != NULL && !is_allowed(transcript, &names)) {
         const struct acp_permission request = {.rpc_id = rpc_id,
-                                               .name = names.count > 0 ? names.at[0] : NULL,
+                                               .name = asked.name,
                                                .title = known ? tools->calls[at].title : NULL,
                                                .params = params};
         *ret_waits = ask_person(transcript, asks, &request);
-        return *ret_waits ? NULL : acp_rejection(options);
+        return *ret_waits ? NULL : reject(transcript, tools, &asked, options);
     }
-    if (once != NULL)
+    if (once != NULL) {
+        asked.status = TOOL_ALLOWED;
+        transcript_tool(transcript, &asked);
         return once;
+    }
     transcript_message(transcript, "The agent asked for a permission that it would keep for "
                                    "ever; drover allows single calls only.");
-    return acp_rejection(options);
+    return reject(transcript, tools, &asked, options);
 }

@@ -28,6 +28,8 @@ struct acp_tools {
 /* A tool_call or a tool_call_update. */
 void acp_tool_update(struct transcript *transcript, struct acp_tools *tools,
                      const struct js *update);
+/* A call that was denied does not begin, even if the agent reports how it ended. */
+void acp_tool_denied(struct acp_tools *tools, const char *id);
 /* Decides a request for permission: the id of the chosen option, or NULL: none can be chosen.
    What may be done is allowed this once, never for all times.  asks: people are asked; NULL: they
    are not.  *ret_waits: the request is one of them now, and not answered yet. */

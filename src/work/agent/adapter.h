@@ -189,7 +189,16 @@ void transcript_copy(char *to, size_t to_bytes, const char *from);
 
 /* ---- tools (adapter_tools.c) ---- */
 
-enum tool_status { TOOL_STARTED, TOOL_COMPLETED, TOOL_FAILED, TOOL_DENIED, TOOL_TIMED_OUT };
+/* Requested and allowed: only of calls that drover, or an agent that says so, decides about. */
+enum tool_status {
+    TOOL_REQUESTED,
+    TOOL_ALLOWED,
+    TOOL_STARTED,
+    TOOL_COMPLETED,
+    TOOL_FAILED,
+    TOOL_DENIED,
+    TOOL_TIMED_OUT
+};
 struct tool_event {
     enum tool_status status;
     const char *id;             /* Of the call, or NULL. */

@@ -573,10 +573,22 @@ static const struct question_spec *acp_asking(const struct transcript *transcrip
     return acp != NULL && acp->state != ACP_OVER ? acp_asks_first(&acp->asks) : NULL;
 }
 
+static void report_verdict(struct transcript *transcript, const char *answer)
+{
+    struct acp *acp = transcript->acp;
+    struct tool_event verdict;
+    if (!acp_asks_verdict(&acp->asks, answer, &verdict))
+        return;
+    transcript_tool(transcript, &verdict);
+    if (verdict.status == TOOL_DENIED)
+        acp_tool_denied(&acp->tools, verdict.id);
+}
+
 static void acp_answer(struct transcript *transcript, const char *answer)
 {
     CLEANUP(buf_release) struct buf message;
     struct jw jw = open_message(&message);
+    report_verdict(transcript, answer);
     if (!acp_asks_answer(&transcript->acp->asks, answer, &jw))
         return;
     jw_end(&jw, '}');

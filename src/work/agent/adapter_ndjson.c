@@ -1,7 +1,8 @@
 /*
  * adapter_ndjson.c - agents that print one JSON object a line.
  *
- *     {"type":"tool","name":"edit","status":"started|completed|failed|denied|timed_out",
+ *     {"type":"tool","name":"edit",
+ *      "status":"requested|allowed|started|completed|failed|denied|timed_out",
  *      "summary":"...","toolCallId":"...","arguments":{...},"error":"...","exitCode":2}
  *     {"type":"turn","inputTokens":1,"cachedInputTokens":0,"outputTokens":2,"costUsd":0.01,
  *      "model":"..."}                                                               adds up
@@ -19,8 +20,9 @@ static void on_tool(struct transcript *transcript, const struct js *object)
         const char *name;
         enum tool_status status;
     } states[] = {
-        {"started", TOOL_STARTED}, {"completed", TOOL_COMPLETED}, {"failed", TOOL_FAILED},
-        {"denied", TOOL_DENIED},   {"timed_out", TOOL_TIMED_OUT},
+        {"requested", TOOL_REQUESTED}, {"allowed", TOOL_ALLOWED}, {"started", TOOL_STARTED},
+        {"completed", TOOL_COMPLETED}, {"failed", TOOL_FAILED},   {"denied", TOOL_DENIED},
+        {"timed_out", TOOL_TIMED_OUT},
     };
     const char *status = js_get_str(object, "status", "");
     for (size_t i = 0; i < COUNT_OF(states); i++) {

@@ -1,5 +1,6 @@
 /*
- * adapter_tools.c - calls of tools: reported at their beginning and their end, counted, denied.
+ * adapter_tools.c - calls of tools: reported when they are asked for, at their beginning and their
+ * end, counted, denied.
  */
 #include "base/hash.h"
 #include "base/jw.h"
@@ -17,6 +18,8 @@ enum { SUMMARY_MAX = 300, ERROR_MAX = 600, DATA_MAX = 8000 };
 static const struct {
     const char *status, *event;
 } tool_states[] = {
+    [TOOL_REQUESTED] = {"requested", EV_TOOL_CALL_REQUESTED},
+    [TOOL_ALLOWED] = {"allowed", EV_TOOL_CALL_ALLOWED},
     [TOOL_STARTED] = {"started", EV_TOOL_CALL_STARTED},
     [TOOL_COMPLETED] = {"completed", EV_TOOL_CALL_COMPLETED},
     [TOOL_FAILED] = {"failed", EV_TOOL_CALL_FAILED},
@@ -130,6 +133,8 @@ static void deny_call(struct transcript *transcript, const struct tool_event *ev
     buf_init(&why, ADAPTER_TEXT_MAX);
     buf_addf(&why, "policy.denyTools: %s", rule);
     struct tool_event denied = *event;
+    denied.status = TOOL_REQUESTED;
+    record_tool(transcript, &denied);
     denied.status = TOOL_DENIED;
     denied.error = buf_text(&why);
     record_tool(transcript, &denied);
@@ -205,6 +210,16 @@ static void end_call(struct transcript *transcript, const struct tool_event *eve
         note_end(transcript, event);
 }
 
+/* It has not begun: nothing is counted. */
+static void ask_call(struct transcript *transcript, const struct tool_event *event)
+{
+    const char *rule = tool_rule(transcript->limits.tools_denied, event->name);
+    if (rule != NULL)
+        deny_call(transcript, event, rule);
+    else
+        record_tool(transcript, event);
+}
+
 void transcript_tool_named(struct transcript *transcript, const char *id, const char *name)
 {
     const char *rule = text_empty(name) ? NULL : tool_rule(transcript->limits.tools_denied, name);
@@ -237,6 +252,10 @@ void transcript_tool(struct transcript *transcript, const struct tool_event *eve
         named.name = is_open ? transcript->open[at].name : "tool";
     if (named.summary == NULL && is_open && transcript->open[at].summary[0] != '\0')
         named.summary = transcript->open[at].summary;
+    if (named.status == TOOL_REQUESTED || named.status == TOOL_ALLOWED) {
+        ask_call(transcript, &named);
+        return;
+    }
     if (named.status != TOOL_STARTED) {
         end_call(transcript, &named, is_open);
         if (is_open)

@@ -256,7 +256,7 @@ static enum rc start(struct session *session, struct err *err)
         .stderr_fd = ends.err,
         .keep_fds = has_walls(session) ? kept : NULL,
     };
-    sandbox_kept(&view, kept);
+    sandbox_kept(spec->sandbox, &view, kept);
     rc = proc_spawn(&child, &session->proc, err);
     if (rc == RC_OK)
         start_guard(session);

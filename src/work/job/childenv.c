@@ -65,6 +65,8 @@ void childenv_init_bare(struct childenv *env, const struct step *step, const cha
         childenv_set(env, arena, "DROVER_MODEL", input->config.agent.model);
     childenv_set(env, arena, "DROVER_TASK_ID", input->task_id.text);
     childenv_set(env, arena, "DROVER_RUN_ID", input->run_id.text);
+    if (input->traceparent != NULL)
+        childenv_set(env, arena, "TRACEPARENT", input->traceparent);
 }
 
 /* NAME, passed on, or NAME=value. */

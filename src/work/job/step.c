@@ -150,6 +150,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
 {
     struct step_input input = {
         .payload = payload,
+        .traceparent = js_get_str(payload, "traceparent", NULL),
         .run_no = js_get_int(payload, "runNo", 1),
         .attempt = js_get_int(payload, "attempt", 1),
         .repository = js_get_str(payload, "repository", ""),

@@ -47,6 +47,7 @@ enum {
 struct step_input {
     const struct js *payload; /* All of it. */
     struct id task_id, run_id;
+    const char *traceparent; /* $TRACEPARENT of agents and commands, or NULL. */
     int64_t run_no;
     int64_t attempt; /* Of the agent, from 1. */
     const char *repository;

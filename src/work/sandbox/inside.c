@@ -30,6 +30,7 @@ struct inside {
     const char *proxy, *direct, *gate;
     bool tie, filter;
     int64_t nproc, cpu, fsize, nofile; /* 0: as it is */
+    int64_t own_fd;                    /* 0: none */
     char **command;
 };
 
@@ -51,11 +52,9 @@ static int64_t *number_of(struct inside *inside, const char *option)
     const struct {
         const char *name;
         int64_t *value;
-    } numbers[] = {{"--user", &inside->user},
-                   {"--nproc", &inside->nproc},
-                   {"--cpu", &inside->cpu},
-                   {"--fsize", &inside->fsize},
-                   {"--nofile", &inside->nofile}};
+    } numbers[] = {{"--user", &inside->user},     {"--nproc", &inside->nproc},
+                   {"--cpu", &inside->cpu},       {"--fsize", &inside->fsize},
+                   {"--nofile", &inside->nofile}, {"--own-fd", &inside->own_fd}};
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         if (strcmp(numbers[i].name, option) == 0)
             return numbers[i].value;
@@ -243,6 +242,8 @@ int inside_main(int argc, char **argv)
         (void)failed("options");
         return INSIDE_FAILED;
     }
+    if (inside.own_fd > 0)
+        fd_close((int)inside.own_fd);
     if (inside.gate != NULL)
         return be_the_gate(&inside);
     if (!go_inside(&inside))

@@ -8,6 +8,7 @@
  *     --direct HOSTS   with --proxy: hosts, comma-separated, that are not to be reached by it:
  *                      NO_PROXY; the sandbox's own loopback
  *     --gate PATH      be that port, and no command
+ *     --own-fd N       the descriptor by which this program was started, to be closed
  *     --nproc N        limits as of setrlimit
  *     --cpu SECONDS
  *     --fsize BYTES

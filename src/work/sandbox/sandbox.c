@@ -24,6 +24,7 @@
 #include "work/sandbox/bwrap.h"
 #include "work/sandbox/filter.h"
 #include "work/sandbox/inside.h"
+#include "work/sandbox/inside_program.h"
 #include "work/sandbox/run_user.h"
 #include "work/sandbox/sandbox_files.h"
 #include <assert.h>
@@ -249,12 +250,24 @@ static void add_proxy(struct bwrap *bwrap, const char *const *egress)
         bwrap_add2(bwrap, "--direct", direct);
 }
 
+/* The descriptor of the small program; 0: the command starts through sandbox->program. */
+static int small_fd(const struct sandbox *sandbox)
+{
+    return sandbox->kind == SANDBOX_BUBBLEWRAP && sandbox->small ? inside_program_fd() : 0;
+}
+
 static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
                        const struct sandbox_view *view)
 {
     bool walls = sandbox->kind == SANDBOX_BUBBLEWRAP;
     const struct resource_config *limits = view->limits;
-    bwrap_add2(bwrap, walls ? program_inside : sandbox->program, INSIDE_COMMAND);
+    int small = small_fd(sandbox);
+    if (small > 0) {
+        bwrap_add2(bwrap, arena_printf(bwrap->arena, "/proc/self/fd/%d", small), INSIDE_COMMAND);
+        bwrap_add_number(bwrap, "--own-fd", small);
+    } else {
+        bwrap_add2(bwrap, walls ? program_inside : sandbox->program, INSIDE_COMMAND);
+    }
     if (bwrap->drops)
         bwrap_add_number(bwrap, "--user", run_user_of(view->run_user));
     if (!walls)
@@ -292,9 +305,10 @@ const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_vi
     return bwrap.items;
 }
 
-void sandbox_kept(const struct sandbox_view *view, int ret_kept[SANDBOX_KEPT_MAX])
+void sandbox_kept(const struct sandbox *sandbox, const struct sandbox_view *view,
+                  int ret_kept[SANDBOX_KEPT_MAX])
 {
-    const int own[] = {view->status_fd, view->filter_fd, view->passwd_fd};
+    const int own[] = {view->status_fd, view->filter_fd, view->passwd_fd, small_fd(sandbox)};
     size_t count = 0;
     for (size_t i = 0; i < COUNT_OF(own); i++) {
         if (own[i] > 0)
@@ -468,7 +482,7 @@ static bool works(const struct sandbox *sandbox, struct err *ret_why)
     view.copies = &copies;
     int kept[SANDBOX_KEPT_MAX];
     struct proc_spec spec = {.argv = sandbox_argv(sandbox, &view, &arena), .keep_fds = kept};
-    sandbox_kept(&view, kept);
+    sandbox_kept(sandbox, &view, kept);
     struct proc_limits limits = {.timeout_ms = PROBE_MS};
     struct proc_result result;
     rc = proc_run(&spec, (struct str){0}, NULL, &words, &limits, &result, ret_why);
@@ -509,9 +523,14 @@ void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *option
         if (ways[i].program) {
             ssize_t len = readlink("/proc/self/exe", sandbox->program, sizeof sandbox->program - 1);
             sandbox->program[len > 0 ? len : 0] = '\0';
+            sandbox->small = inside_program_fd() > 0;
         }
         struct err now = {0};
         found = works(sandbox, &now);
+        if (!found && small_fd(sandbox) > 0) { /* Files in memory may not be executed here. */
+            sandbox->small = false;
+            found = works(sandbox, &now);
+        }
         if (!found && why.text[0] == '\0')
             why = now;
     }

@@ -32,7 +32,7 @@
 #include <sys/types.h>
 
 enum sandbox_kind { SANDBOX_UNAVAILABLE, SANDBOX_NONE, SANDBOX_BUBBLEWRAP };
-enum { SANDBOX_BINDS_MAX = 12, SANDBOX_WHY_BYTES = 200, SANDBOX_KEPT_MAX = BWRAP_COPIES_MAX + 4 };
+enum { SANDBOX_BINDS_MAX = 12, SANDBOX_WHY_BYTES = 200, SANDBOX_KEPT_MAX = BWRAP_COPIES_MAX + 5 };
 
 /* What this machine supports; probed once, read-only afterwards. */
 struct sandbox {
@@ -40,6 +40,7 @@ struct sandbox {
     bool drops;                /* Commands run under users of their own. */
     bool filter;               /* System calls can be refused. */
     char program[PATH_MAX];    /* This one, as `drover inside`; "": it cannot be started again. */
+    bool small;                /* Not program is started, but that of inside_program.h. */
     const char *data_dir;      /* Hidden, but for the binds. Absolute, without links. Not owned. */
     const char *const *hidden; /* As in sandbox_options, or NULL. */
     char why[SANDBOX_WHY_BYTES]; /* SANDBOX_UNAVAILABLE: bubblewrap's message. */
@@ -109,5 +110,6 @@ MUST_USE enum rc sandbox_filter(const struct sandbox *sandbox, int *ret_fd, stru
 const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_view *view,
                           struct arena *arena);
 /* The descriptors of the view that bubblewrap inherits, ended by -1, for proc_spec.keep_fds. */
-void sandbox_kept(const struct sandbox_view *view, int ret_kept[SANDBOX_KEPT_MAX]);
+void sandbox_kept(const struct sandbox *sandbox, const struct sandbox_view *view,
+                  int ret_kept[SANDBOX_KEPT_MAX]);
 #endif

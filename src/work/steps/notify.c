@@ -4,7 +4,7 @@
  *     payload: {"kind", "channel": {...}, "event": {a CloudEvent, data.notification holds facts}}
  *
  *     webhook   POST of the event as it is; signed when the channel names a secret
- *     slack     POST {"text": ...}, in words for people
+ *     slack     POST {"text": ...}, in words for people; with buttons: core/config/slack.h
  *     command   the event on its stdin; exit 0 is delivered
  *
  * Secrets are named in the channel and read from the worker's environment at delivery; they are
@@ -14,9 +14,11 @@
 #include "base/hash.h"
 #include "base/proc.h"
 #include "core/config/notify_text.h"
+#include "core/config/slack.h"
 #include "core/text/prose.h"
 #include "core/text/redact.h"
 #include "net/http_client.h"
+#include "net/url.h"
 #include "work/job/step.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@
 enum {
     ANSWER_BYTES_MAX = 64 * 1024,
     SAID_BYTES_MAX = 4 * 1024,
-    TEXT_BODY_MAX = 8 * NOTIFY_TEXT_MAX,
+    MESSAGE_BODY_MAX = 512 * 1024, /* Buttons have the texts of all options. */
     SIGNATURE_BYTES = sizeof "sha256=" + SHA256_TEXT_BYTES,
     ENV_MAX = NOTIFY_ENV_MAX + 16,
 };
@@ -117,25 +119,15 @@ static enum rc variable(struct notice *notice, const char *name, const char **re
     return give_up(notice, rc, "notification_misconfigured", err);
 }
 
-/* The server's part of an address, and the rest, which may be a secret. */
-struct target {
-    const char *server, *path;
-};
-
-static enum rc find_target(struct notice *notice, struct target *ret_target, struct err *err)
+static enum rc find_target(struct notice *notice, struct url_parts *ret_target, struct err *err)
 {
     const struct notify_channel *channel = &notice->channel;
-    struct arena *arena = notice->step->arena;
     const char *url = channel->url;
     enum rc rc = url != NULL ? RC_OK : variable(notice, channel->url_env, &url, err);
     if (rc != RC_OK)
         return rc;
     assert(url != NULL);
-    const char *host = strstr(url, "://");
-    size_t len = host != NULL ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : strlen(url);
-    const char *rest = arena_strndup(arena, url + len, strcspn(url + len, "#"));
-    ret_target->server = arena_strndup(arena, url, len);
-    ret_target->path = rest[0] == '/' ? rest : arena_printf(arena, "/%s", rest);
+    *ret_target = url_split(url, notice->step->arena);
     return RC_OK;
 }
 
@@ -148,7 +140,7 @@ static bool is_refusal(enum rc rc)
 static enum rc post(struct notice *notice, const struct http_field *headers, struct str body,
                     struct err *err)
 {
-    struct target target;
+    struct url_parts target;
     struct http_reply reply;
     CLEANUP(http_client_freep) struct http_client *client = NULL;
     CLEANUP(buf_release) struct buf answer;
@@ -202,18 +194,38 @@ static enum rc send_webhook(struct notice *notice, struct err *err)
     return post(notice, headers, body, err);
 }
 
+/* With buttons, if the channel wants them and there is something to answer. */
+static void write_message(const struct notice *notice, const char *text, struct jw *jw)
+{
+    const char *approval = js_get_str(notice->data, "approvalId", NULL);
+    const char *question = js_get_str(notice->data, "questionId", NULL);
+    bool asks = notice->kind == NOTIFY_APPROVAL || notice->kind == NOTIFY_REMINDER ||
+                notice->kind == NOTIFY_QUESTION;
+    if (notice->channel.buttons && asks && (approval != NULL || question != NULL)) {
+        slack_message_write(jw, &(struct slack_question){text, approval,
+                                                         approval == NULL ? question : NULL,
+                                                         js_get(notice->data, "options")});
+        return;
+    }
+    jw_begin(jw, '{');
+    jw_kstr(jw, "text", text);
+    jw_end(jw, '}');
+}
+
 static enum rc send_slack(struct notice *notice, struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
     CLEANUP(buf_release) struct buf body;
     buf_init(&text, NOTIFY_TEXT_MAX);
-    buf_init(&body, TEXT_BODY_MAX);
+    buf_init(&body, MESSAGE_BODY_MAX);
+    struct jw jw = jw_to(&body);
+    if (notice->kind == NOTIFY_REPLY) {
+        js_write(&jw, js_get(notice->data, "reply"));
+        return post(notice, NULL, buf_str(&body), err);
+    }
     notify_text(&text, notice->kind, notice->data);
     buf_cut(&text, prose_fit(buf_text(&text), text.len, NOTIFY_TEXT_MAX - 4));
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_kstr(&jw, "text", buf_text(&text));
-    jw_end(&jw, '}');
+    write_message(notice, buf_text(&text), &jw);
     return post(notice, NULL, buf_str(&body), err);
 }
 

@@ -62,10 +62,14 @@ static struct retention retention_of(const struct housekeeping *housekeeping)
 static void pack_mirrors(const struct housekeeping *housekeeping)
 {
     const struct repack repack = {.work_dir = housekeeping->site->work_dir,
-                                  .cancel = &housekeeping->stop->reason};
+                                  .cancel = &housekeeping->stop->reason,
+                                  .now_us = clock_now_us(&housekeeping->site->clock)};
     int count = repack_mirrors(&repack);
     if (count > 0)
         LOG(LOG_INFO, "packed mirrors anew", LOG_INT("count", count));
+    count = repack_snapshots(&repack);
+    if (count > 0)
+        LOG(LOG_INFO, "removed what deleted snapshots have left", LOG_INT("repositories", count));
 }
 
 static void clear_setups(const struct housekeeping *housekeeping)

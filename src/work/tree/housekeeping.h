@@ -3,9 +3,9 @@
  * counts what is unpublished.
  *
  * It removes directories of runs that other workers have finished (sweep.h), and snapshots that the
- * origin has had for keep_days (retention.h), what a killed process has leased, and packs mirrors
- * anew (repack.h).  What is not
- * published stays, and its number and size are reported to the server.
+ * origin has had for keep_days (retention.h) with their objects, what a killed process has leased,
+ * and packs mirrors anew (repack.h).  What is not published stays, and its number and size are
+ * reported to the server.
  */
 #ifndef WORK_TREE_HOUSEKEEPING_H
 #define WORK_TREE_HOUSEKEEPING_H

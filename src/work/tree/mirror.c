@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DAMAGED ".damaged-"
@@ -55,6 +57,65 @@ enum rc mirror_change_ends(const char *mirror, struct err *err)
     if (rc == RC_OK)
         (void)unlink(mark_path(mirror, &arena));
     return rc;
+}
+
+/* ---- commits that were found ---- */
+
+enum { FOUND_MAX = 64 };
+static struct {
+    pthread_mutex_t lock;
+    struct found_commit {
+        dev_t dev;
+        ino_t ino; /* Of the mirror's directory of objects. */
+        char commit[GIT_HASH_BYTES];
+    } commits[FOUND_MAX];
+    size_t next; /* The one that is replaced next. */
+} known_commits = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool identify(const struct step *step, const char *commit, struct found_commit *ret_found)
+{
+    struct stat status;
+    const char *objects = arena_printf(step->arena, "%s/objects", step->mirror);
+    if (strlen(commit) >= GIT_HASH_BYTES || stat(objects, &status) != 0)
+        return false;
+    *ret_found = (struct found_commit){.dev = status.st_dev, .ino = status.st_ino};
+    text_copy(ret_found->commit, sizeof ret_found->commit, commit);
+    return true;
+}
+
+static bool is_found(const struct found_commit *want) /* Under the lock. */
+{
+    for (size_t i = 0; i < FOUND_MAX; i++) {
+        const struct found_commit *each = &known_commits.commits[i];
+        if (each->ino == want->ino && each->dev == want->dev &&
+            text_same(each->commit, want->commit))
+            return true;
+    }
+    return false;
+}
+
+bool mirror_is_known_to_hold(const struct step *step, const char *commit)
+{
+    struct found_commit want;
+    if (!identify(step, commit, &want))
+        return false;
+    (void)pthread_mutex_lock(&known_commits.lock);
+    bool known = is_found(&want);
+    (void)pthread_mutex_unlock(&known_commits.lock);
+    return known;
+}
+
+void mirror_holds_commit(const struct step *step, const char *commit)
+{
+    struct found_commit fresh;
+    if (!identify(step, commit, &fresh))
+        return;
+    (void)pthread_mutex_lock(&known_commits.lock);
+    if (!is_found(&fresh)) {
+        known_commits.commits[known_commits.next] = fresh;
+        known_commits.next = (known_commits.next + 1) % FOUND_MAX;
+    }
+    (void)pthread_mutex_unlock(&known_commits.lock);
 }
 
 /* ---- locks ---- */

@@ -27,6 +27,11 @@ bool mirror_has_snapshots(const struct step *step);
 /* Was power lost during a change? */
 bool mirror_is_suspect(const struct step *step);
 
+/* Has a step of this process found the commit in this mirror before?  Nothing is pruned from a
+   mirror; one that was replaced is another directory, of which nothing is known yet. */
+bool mirror_is_known_to_hold(const struct step *step, const char *commit);
+void mirror_holds_commit(const struct step *step, const char *commit);
+
 /* All below: the caller holds the mirror's lock. */
 
 /* Removes what a killed git has left in a repository: no other one can be at work in it. */

@@ -1,5 +1,6 @@
 /*
- * repack.h - mirrors that have become slow are packed anew.
+ * repack.h - mirrors that have become slow are packed anew, and what deleted snapshots have left is
+ * removed.
  *
  * Every fetch adds a pack to a mirror, and git looks for an object in one after the other.  A
  * mirror with many of them gets one pack in place of all.  Nothing is dropped: what no ref leads to
@@ -12,11 +13,18 @@
 #ifndef WORK_TREE_REPACK_H
 #define WORK_TREE_REPACK_H
 #include <stdatomic.h>
+#include <stdint.h>
 
 struct repack {
     const char *work_dir;
     const atomic_int *cancel; /* Non-zero stops it; may be NULL. */
+    int64_t now_us;           /* Wall clock; for repack_snapshots. */
 };
+
+/* Snapshot repositories (snapshot.h) that have changed since, once a day: objects that no ref leads
+   to, and that are older than a day, are removed.  What borrows from one for a moment needs none of
+   them.  Returns how many were packed; one that is in use, or fails, is left for the next time. */
+int repack_snapshots(const struct repack *repack);
 
 /* How many mirrors were packed.  One that is in use, or fails, is left for the next time. */
 int repack_mirrors(const struct repack *repack);

@@ -11,7 +11,6 @@
 #include "work/tree/snapshot.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +23,6 @@ enum {
     REFS_BYTES_MAX = 8 * 1024 * 1024,
     MIRROR_MS = 5 * 60 * 1000,
     NOTE_BYTES_MAX = 512,
-    WALK_ENTRIES_MAX = 2000000,
-    BLOCK_BYTES = 512, /* Of st_blocks. */
 };
 
 static const char *const kind_names[] = {[RETENTION_HELD] = "held_patch",
@@ -153,27 +150,6 @@ static bool is_ours(const char *name, struct id *ret_run_id)
            (*rest == '-' && digits > 0 && text_same(rest + 1 + digits, ".diff"));
 }
 
-static void fts_closep(FTS **walk)
-{
-    if (*walk != NULL)
-        (void)fts_close(*walk);
-}
-
-/* What it takes on disk; of a tree with very many files the first of them. */
-static int64_t size_of(const char *path)
-{
-    char *const tops[] = {(char *)(uintptr_t)path, NULL}; /* Not const for historical reasons. */
-    CLEANUP(fts_closep) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    int64_t bytes = 0, entries = 0;
-    const FTSENT *entry;
-    while (walk != NULL && entries < WALK_ENTRIES_MAX && (entry = fts_read(walk)) != NULL) {
-        bool counts = entry->fts_info != FTS_DP && entry->fts_info != FTS_NS;
-        entries++;
-        bytes += counts ? (int64_t)entry->fts_statp->st_blocks * BLOCK_BYTES : 0;
-    }
-    return bytes;
-}
-
 static void list_file(struct lister *lister, const char *path, const char *name)
 {
     struct retention_item item = {.path = path, .count = 1};
@@ -182,7 +158,7 @@ static void list_file(struct lister *lister, const char *path, const char *name)
         return;
     item.kind = text_ends(name, ".diff") ? RETENTION_HELD : RETENTION_KEPT;
     item.put_us = (int64_t)info.st_ctim.tv_sec * US_PER_SECOND;
-    item.bytes = size_of(path);
+    item.bytes = dir_usage(path).bytes;
     item.repository = read_note(
         aside_path(lister->retention->work_dir, &item.run_id, lister->arena), lister->arena);
     add_item(lister, &item);

@@ -14,7 +14,7 @@
  *   3. A run with a directory in work_dir/runs may still be at work: nothing of it is listed
  *      or removed.  The sweep removes a directory that was not used for a day (housekeeping.c).
  *
- * Removing snapshots removes their refs.  The objects stay until git gc: see docs/OPERATIONS.md.
+ * Removing snapshots removes their refs.  Their objects go within two days (repack.h).
  */
 #ifndef WORK_TREE_RETENTION_H
 #define WORK_TREE_RETENTION_H

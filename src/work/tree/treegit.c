@@ -55,12 +55,14 @@ static const char script[] =
     "ulimit -d \"$memory\" && cd \"$GIT_WORK_TREE\" && top=$(pwd -P) || exit 70\n"
     "g() { git -c core.preloadIndex=false -c pack.threads=1 -c advice.addEmbeddedRepo=false "
     "\"$@\"; }\n"
-    /* Gitlinks of the index into a file, NUL-terminated, and out of the index. */
+    /* Gitlinks of the index into a file, NUL-terminated, and out of the index; with a second
+       argument their names, quoted by git, are added to that file. */
     "drop() {\n"
     "  g ls-files -z --stage >\"$1.all\" || exit 70\n"
     "  sed -zn '/^160000 /p' \"$1.all\" >\"$1\" || exit 70\n"
-    "  [ ! -s \"$1\" ] || sed -z 's/^160000 /0 /' \"$1\" | g update-index -z --index-info || "
-    "exit 70\n"
+    "  [ -s \"$1\" ] || return 0\n"
+    "  [ -z \"${2-}\" ] || g ls-files --stage | sed -n 's/^160000 [^\t]*\t//p' >>\"$2\"\n"
+    "  sed -z 's/^160000 /0 /' \"$1\" | g update-index -z --index-info || exit 70\n"
     "}\n"
     /* Back into the index: those whose directory is there, with nothing of it in the index.
        update-index would replace that.  The dot keeps newlines at the end of a name. */
@@ -112,14 +114,15 @@ static const char script[] =
     "      { cat \"$state.words\" >&2; exit 70; }\n"
     "    exclude_nested\n"
     "  done\n"
-    "  if grep '^warning: could not open directory' \"$state.words\" >&2; then exit 72; fi\n"
-    "  g ls-files --stage | sed -n 's/^160000 [^\t]*\t//p' >>\"$state.names\"\n"
-    "  drop \"$state.nested\"\n"
+    "  if [ -s \"$state.words\" ] &&\n"
+    "    grep '^warning: could not open directory' \"$state.words\" >&2; then exit 72; fi\n"
+    "  drop \"$state.nested\" \"$state.names\"\n"
     "  restore \"$state.before\"\n"
     "  g write-tree || exit 70\n"
     "}\n"
     /* How many, and the first names. */
     "nested() {\n"
+    "  [ -s \"$state.names\" ] || { echo 0; return; }\n"
     "  wc -l <\"$state.names\"\n"
     "  head -n 50 \"$state.names\" | cut -c 1-300\n"
     "}\n"
@@ -307,7 +310,7 @@ static enum rc run_limited(const struct treegit *treegit, const struct call *cal
         .keep_fds = sandbox->kind == SANDBOX_BUBBLEWRAP ? kept : NULL,
         .run_stdout_fd = call->out_fd,
     };
-    sandbox_kept(view, kept);
+    sandbox_kept(sandbox, view, kept);
     struct proc_limits limits = {.timeout_ms = time_left(step),
                                  .cancel = &step->stop->reason,
                                  .exceeds = exceeds,

@@ -40,13 +40,20 @@ static enum rc mirror_holds(struct step *step, const char *commit, bool *ret_hol
     *ret_holds = commit != NULL && commit == step->held_commit;
     if (*ret_holds || commit == NULL || !file_exists(step->mirror) || mirror_is_suspect(step))
         return RC_OK;
+    *ret_holds = mirror_is_known_to_hold(step, commit);
+    if (*ret_holds) {
+        step->held_commit = commit;
+        return RC_OK;
+    }
     struct git git = step_git(step);
     const char *object = arena_printf(step->arena, "%s^{commit}", commit);
     struct git_call ask = {.git_dir = step->mirror, .args = GIT_ARGS("cat-file", "-e", object)};
     enum rc rc = git_run(&git, &ask, err);
     *ret_holds = rc == RC_OK;
-    if (*ret_holds)
+    if (*ret_holds) {
         step->held_commit = commit;
+        mirror_holds_commit(step, commit);
+    }
     return rc == RC_IO ? RC_OK : rc; /* "No" and "broken" both need a fetch. */
 }
 
@@ -255,27 +262,94 @@ enum rc worktree_base(struct step *step, const char **ret_commit, struct err *er
 
 /* ---- checkouts ---- */
 
-static enum rc clone(struct step *step, const struct checkout *checkout, struct err *err)
+enum { CONFIG_BYTES_MAX = 16 * 1024, REFS_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* The branches of the mirror as those of the remote "origin", and its tags. */
+static enum rc write_refs(struct step *step, const char *git_dir, struct err *err)
 {
+    CLEANUP(buf_release) struct buf listed, refs;
     struct git git = step_git(step);
-    /* Only a checkout to work in needs a reflog. */
-    const char *history = checkout->branch != NULL ? "--config=core.logAllRefUpdates=true"
-                                                   : "--config=core.logAllRefUpdates=false";
-    struct git_call call = {.args = GIT_ARGS("clone", "--quiet", "--shared", "--no-checkout",
-                                             "--template=", "--config=user.name=drover",
-                                             "--config=user.email=drover@localhost",
-                                             "--config=gc.auto=0", history, "--", step->mirror,
-                                             checkout->dir)};
-    enum rc rc = git_run(&git, &call, err);
+    struct str rest, line;
+    buf_init(&listed, REFS_BYTES_MAX);
+    buf_init(&refs, 2 * REFS_BYTES_MAX);
+    /* Annotated tags have a second line, with the commit. */
+    static const char format[] = "--format=%(objectname) %(refname)"
+                                 "%(if)%(*objectname)%(then)%0a^%(*objectname)%(end)";
+    struct git_call list = {.git_dir = step->mirror,
+                            .args = GIT_ARGS("for-each-ref", format, "refs/heads/", "refs/tags/"),
+                            .out = &listed};
+    enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK)
         return rc;
+    buf_adds(&refs, "# pack-refs with: peeled fully-peeled sorted \n");
+    rest = buf_str(&listed);
+    while (str_take_line(&rest, &line)) {
+        static const char heads[] = " refs/heads/";
+        const char *at = memmem(line.at, line.len, heads, strlen(heads));
+        size_t before = at != NULL ? (size_t)(at - line.at) : line.len;
+        buf_add(&refs, line.at, before);
+        if (at != NULL) {
+            buf_adds(&refs, " refs/remotes/origin/");
+            buf_add(&refs, at + strlen(heads), line.len - before - strlen(heads));
+        }
+        buf_addc(&refs, '\n');
+    }
+    const char *path = arena_printf(step->arena, "%s/packed-refs", git_dir);
+    return file_write_new(path, refs.data, refs.len, 0644, err);
+}
+
+/* As the value of a variable of git's configuration. */
+static void add_quoted(struct buf *config, const char *text)
+{
+    buf_addc(config, '"');
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            buf_addc(config, '\\');
+        buf_addc(config, *at);
+    }
+    buf_addc(config, '"');
+}
+
+/* Only a checkout to work in has a reflog, and a remote. */
+static void write_config(struct buf *config, const struct step *step, bool to_work_in)
+{
+    buf_addf(config,
+             "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tlogAllRefUpdates = %s\n"
+             "[user]\n\tname = drover\n\temail = drover@localhost\n[gc]\n\tauto = 0\n",
+             to_work_in ? "true" : "false");
+    if (!to_work_in)
+        return;
+    buf_adds(config,
+             "[remote \"origin\"]\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\turl = ");
+    add_quoted(config, step->mirror);
+    buf_addc(config, '\n');
+}
+
+/* What `git clone --shared --no-checkout` makes, which takes three processes. */
+static enum rc clone(struct step *step, const struct checkout *checkout, struct err *err)
+{
+    CLEANUP(buf_release) struct buf config;
+    buf_init(&config, CONFIG_BYTES_MAX);
+    const char *git_dir = arena_printf(step->arena, "%s/.git", checkout->dir);
+    const bool to_work_in = checkout->branch != NULL;
+    write_config(&config, step, to_work_in);
+    enum rc rc = git_borrow_as(&(struct git_loan){.lender = step->mirror,
+                                                  .path = git_dir,
+                                                  .config = buf_text(&config),
+                                                  .for_other_users = true},
+                               err);
+    if (rc == RC_OK && to_work_in)
+        rc = write_refs(step, git_dir, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git git = step_git(step);
     struct git_call detach = {
         .dir = checkout->dir,
         .args = GIT_ARGS("checkout", "--quiet", "--detach", checkout->base, "--")};
     struct git_call branch = {
         .dir = checkout->dir,
         .args = GIT_ARGS("checkout", "--quiet", "-B", checkout->branch, checkout->base, "--")};
-    return git_run(&git, checkout->branch != NULL ? &branch : &detach, err);
+    return git_run(&git, to_work_in ? &branch : &detach, err);
 }
 
 enum rc worktree_checkout(struct step *step, const struct checkout *checkout, struct err *err)

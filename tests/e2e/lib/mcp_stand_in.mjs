@@ -2,12 +2,15 @@
 // a stream, wrongly or not at all.
 import { once } from 'node:events';
 import http from 'node:http';
+import { PATIENCE_MS } from './wait.mjs';
 
 // answer({message, headers, method}, reply) answers a request by one of reply's functions; it may
 // keep reply for later.  requests: all that came; each has `closed` once its client has gone.
 export async function openStandIn(answer, port = 0) {
     const requests = [];
-    const server = http.createServer(async (req, res) => {
+    // Like a drover it keeps idle connections: `drover mcp` sends every request once, and one that
+    // meets the closing of its connection would fail.
+    const server = http.createServer({ keepAliveTimeout: PATIENCE_MS }, async (req, res) => {
         const parts = [];
         for await (const part of req) parts.push(part);
         const text = Buffer.concat(parts).toString('utf8');

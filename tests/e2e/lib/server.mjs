@@ -2,11 +2,14 @@
 //
 // Whatever happens, the exit of this process ends every server it started and removes the files.
 // DROVER_KEEP=1 leaves the directories, with server.log in them.
+//
+// Every server checks its events against their contracts as it appends them, and writes those that
+// break one to a file (src/control/commit/event_faults.h): a test fails that has made one.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, lchownSync, mkdtempSync, openSync, closeSync, readFileSync, readdirSync,
-    rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lchownSync, mkdtempSync, openSync, closeSync, readFileSync,
+    readdirSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +28,21 @@ export const TERMINAL = ['completed', 'failed', 'cancelled', 'timed_out'];
 
 const servers = new Set();
 const directories = new Set();
+const faultsDir = mkdtempSync(join(tmpdir(), 'e2e-'));
+const faultsFile = process.env.DROVER_EVENT_FAULTS ?? join(faultsDir, 'event_faults');
+chmodSync(faultsDir, 0o777); // For servers of other users.
+directories.add(faultsDir);
+
+// The first events that broke their contracts; '' when there are none.
+export function eventFaults() {
+    return existsSync(faultsFile) ? readFileSync(faultsFile, 'utf8').slice(0, 3000) : '';
+}
+
 process.on('exit', () => {
+    if (eventFaults() !== '') {
+        console.error(`events broke their contracts:\n${eventFaults()}`);
+        process.exitCode = 1;
+    }
     for (const server of servers) server.killNow();
     for (const dir of directories) killAll(dir);
     dropDatabases();
@@ -53,7 +70,7 @@ export function makeDirectory(base = tmpdir()) {
 
 // An environment without what the caller's shell may say about drover.
 export function plainEnv(more = {}) {
-    const env = { ...process.env, ...more };
+    const env = { ...process.env, DROVER_EVENT_FAULTS: faultsFile, ...more };
     for (const name of ['DROVER_URL', 'DROVER_SOCKET', 'DROVER_TOKEN', 'DROVER_DATA'])
         if (!(name in more)) delete env[name];
     return env;
@@ -225,6 +242,7 @@ export class Server {
         try {
             if (!servers.has(this)) return;
             assert.deepEqual(await this.stop(), { code: 0, signal: null }, this.logTail());
+            assert.equal(eventFaults(), '', 'events broke their contracts');
             await untilGone(this.dir);
         } finally {
             if (servers.has(this)) await this.stop();

@@ -1,11 +1,13 @@
 // service.mjs - something outside: an HTTP server of the test's own, on a port of its own.
 import { once } from 'node:events';
 import http from 'node:http';
+import { PATIENCE_MS } from './wait.mjs';
 
 // answer({method, url, headers, text}) gives {status, headers, body}, now or later; null: no answer
 // at all.  A body that is no text goes out as JSON.
 export async function openService(answer) {
-    const server = http.createServer(async (req, res) => {
+    // Closes no idle connection: a request that is sent once would fail with it.
+    const server = http.createServer({ keepAliveTimeout: PATIENCE_MS }, async (req, res) => {
         const parts = [];
         for await (const part of req) parts.push(part);
         const { method, url, headers } = req;

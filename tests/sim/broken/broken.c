@@ -20,10 +20,16 @@
  *   homes        no account is ever seen to have a run
  *   undo         a command of a rolled-back transaction keeps the answer that was made for it
  *   turn         a node that has lost its turn at the timers goes on
+ *   done_early   an issue is done in any state
+ *   old_branch   no branch of an issue is ever abandoned
+ *   smoke        smoke failures of an issue are not counted
+ *   stranger     every agent is taken for the one that an issue is assigned to
+ *   busy         no agent has any issue, for the Conductor
  *   takeover     the timers stay with their first holder, whatever becomes of it
  */
 #include "control/commit/command.h"
 #include "control/run/account_view.h"
+#include "core/conductor/choose.h"
 #include "core/queue/bucket.h"
 #include "core/queue/job.h"
 #include "core/run/admission.h"
@@ -84,6 +90,16 @@ enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *
 void __real_command_undo(struct command *command);
 void __wrap_command_undo(struct command *command);
 
+enum rc __real_issue_step(const struct issue_life *issue, const struct issue_event *event,
+                          const struct issue_facts *facts, struct arena *arena,
+                          struct issue_life *ret_next, enum issue_rule *ret_rule);
+enum rc __wrap_issue_step(const struct issue_life *issue, const struct issue_event *event,
+                          const struct issue_facts *facts, struct arena *arena,
+                          struct issue_life *ret_next, enum issue_rule *ret_rule);
+int __real_choose_agent(const struct issue_life *issue, bool may_submit,
+                        const struct conductor_agent *agents, size_t count);
+int __wrap_choose_agent(const struct issue_life *issue, bool may_submit,
+                        const struct conductor_agent *agents, size_t count);
 enum rc __real_leases_enter(struct db *db, const struct lease_fence *fence,
                             struct lease_proof *ret_proof, struct err *err);
 enum rc __wrap_leases_enter(struct db *db, const struct lease_fence *fence,
@@ -273,4 +289,39 @@ enum rc __wrap_leases_claim(struct db *db, const struct lease_claim *claim, stru
     enum rc rc = __real_leases_claim(db, claim, arena, ret_epoch, ret_before, err);
     taken |= timers && rc == RC_OK;
     return rc;
+}
+
+/* ---- issues ---- */
+
+enum rc __wrap_issue_step(const struct issue_life *issue, const struct issue_event *event,
+                          const struct issue_facts *facts, struct arena *arena,
+                          struct issue_life *ret_next, enum issue_rule *ret_rule)
+{
+    struct issue_life lie = *issue;
+    struct issue_event told = *event;
+    if (breaks("done_early") && event->kind == ISSUE_EV_DONE && issue_has_agent(issue->stage)) {
+        lie.stage = STAGE_VERIFIED;
+        lie.merged = true;
+        lie.gate_us = 0;
+    }
+    if (breaks("old_branch"))
+        lie.abandoned = NULL;
+    if (breaks("smoke"))
+        lie.smoke_failures = 0;
+    if (breaks("stranger") && issue_kind_is_of_agent(event->kind) && event->agent_id != NULL)
+        told.agent_id = issue->life.assigned_to;
+    return __real_issue_step(&lie, &told, facts, arena, ret_next, ret_rule);
+}
+
+int __wrap_choose_agent(const struct issue_life *issue, bool may_submit,
+                        const struct conductor_agent *agents, size_t count)
+{
+    struct conductor_agent lie;
+    for (size_t i = 0; breaks("busy") && i < count; i++) {
+        lie = agents[i];
+        lie.load = 0;
+        if (__real_choose_agent(issue, may_submit, &lie, 1) == 0)
+            return (int)i;
+    }
+    return __real_choose_agent(issue, may_submit, agents, count);
 }

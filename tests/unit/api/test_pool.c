@@ -99,6 +99,44 @@ START_TEST(slow_work_leaves_threads_for_quick_work_and_the_queue_is_bounded)
 }
 END_TEST
 
+static const void *_Atomic last_owner;
+
+static void note_owner(struct pool_work *work, struct db *db)
+{
+    (void)db;
+    atomic_store(&last_owner, work->owner);
+    sem_post(&entered);
+    while (sem_wait(&leave) != 0) {
+    }
+}
+
+START_TEST(many_slow_queries_of_one_client_do_not_hold_up_another)
+{
+    const char flood = 'f', other = 'o';
+    struct pool_work many[THREADS / 2 + 4], one = {
+                                                .run = note_owner,
+                                                .class = POOL_SLOW,
+                                                .owner = &other,
+                                            };
+    for (size_t i = 0; i < COUNT_OF(many); i++) {
+        many[i] = (struct pool_work){.run = note_owner, .class = POOL_SLOW, .owner = &flood};
+        ck_assert_int_eq(pool_post(pool, &many[i]), RC_OK);
+    }
+    for (int i = 0; i < THREADS / 2; i++)
+        sem_wait(&entered);
+    ck_assert_int_eq(pool_post(pool, &one), RC_OK);
+    sem_post(&leave); /* The first thread that is free takes it, before the rest of the flood. */
+    sem_wait(&entered);
+    ck_assert_ptr_eq(atomic_load(&last_owner), &other);
+    for (size_t i = 0; i < COUNT_OF(many); i++)
+        sem_post(&leave);
+    for (size_t i = THREADS / 2; i < COUNT_OF(many); i++) { /* And then all the others. */
+        sem_wait(&entered);
+        ck_assert_ptr_eq(atomic_load(&last_owner), &flood);
+    }
+}
+END_TEST
+
 START_TEST(slow_work_and_streams_together_leave_a_thread)
 {
     struct pool_work held[THREADS], quick = {.run = finish};
@@ -124,6 +162,7 @@ Suite *pool_suite(void)
     Suite *suite = suite_create("pool");
     TCase *tests = tcase_create("pool");
     tcase_add_checked_fixture(tests, start, stop);
+    tcase_add_test(tests, many_slow_queries_of_one_client_do_not_hold_up_another);
     tcase_add_test(tests, what_was_posted_is_run_before_the_end);
     tcase_add_test(tests, slow_work_leaves_threads_for_quick_work_and_the_queue_is_bounded);
     tcase_add_test(tests, slow_work_and_streams_together_leave_a_thread);

@@ -193,6 +193,51 @@ START_TEST(texts_are_not_cut_inside_a_character)
 }
 END_TEST
 
+static struct buf tapped;
+
+static void tap_line(void *ctx, const struct log_line *line)
+{
+    (void)ctx;
+    ck_assert_int_gt(line->time_us, 0);
+    buf_addf(&tapped, "%s:%s ", log_level_name(line->level),
+             line->fields->key != NULL ? line->fields->text : "-");
+    ck_assert_int_eq(line->json.at[0], '{');
+    ck_assert_int_eq(line->json.at[line->json.len - 1], '}');
+}
+
+static void *log_hidden(void *arg)
+{
+    (void)arg;
+    log_hide_thread();
+    LOG(LOG_ERROR, "x", LOG_STR("k", "hidden"));
+    return NULL;
+}
+
+START_TEST(a_tap_gets_lines_of_its_own_level_from_all_but_hidden_threads)
+{
+    pthread_t thread;
+    buf_init(&tapped, 1000);
+    for (int human = 0; human <= 1; human++) {
+        configure(LOG_WARN, human);
+        log_set_tap(&(struct log_tap){.level = LOG_INFO, .line = tap_line});
+        ck_assert(log_enabled(LOG_INFO));
+        ck_assert(!log_enabled(LOG_DEBUG));
+        LOG(LOG_DEBUG, "x", LOG_STR("k", "a"));
+        LOG(LOG_INFO, "x", LOG_STR("k", "b"));
+        ck_assert_int_eq(pthread_create(&thread, NULL, log_hidden, NULL), 0);
+        pthread_join(thread, NULL);
+        LOG(LOG_ERROR, "x");
+        log_set_tap(&(struct log_tap){0});
+        ck_assert(!log_enabled(LOG_INFO));
+        LOG(LOG_ERROR, "x", LOG_STR("k", "c"));
+    }
+    ck_assert_str_eq(buf_text(&tapped), "info:b error:- info:b error:- ");
+    ck_assert_ptr_null(strstr(logged(), "\"info\""));
+    ck_assert_ptr_nonnull(strstr(logged(), "hidden"));
+    buf_release(&tapped);
+}
+END_TEST
+
 static void *log_often(void *arg)
 {
     (void)arg;
@@ -247,6 +292,7 @@ Suite *log_suite(void)
     tcase_set_timeout(all, 30);
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_test(all, the_default_is_info_as_json_on_stderr); /* First: nothing is configured. */
+    tcase_add_test(all, a_tap_gets_lines_of_its_own_level_from_all_but_hidden_threads);
     tcase_add_test(all, a_line_is_one_json_object);
     tcase_add_test(all, fields_are_optional);
     tcase_add_test(all, levels_below_the_threshold_are_silent);

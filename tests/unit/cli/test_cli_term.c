@@ -108,12 +108,14 @@ static const struct table_column columns[] = {
     {"TEXT", false, true},
 };
 
-static void print_table(const struct term *term, char *to, size_t room)
+static void print_table(const struct term *term, bool below, char *to, size_t room)
 {
-    static const char *const cells[] = {"é1", "7", "short", "日本", "1234", "a long description"};
+    static const char *const cells[] = {"é1", "7", "short", "日本", "1234", "a long description",
+                                        "b",  "",  ""};
     CLEANUP(arena_release) struct arena arena = {0};
     struct table table;
     table_init(&table, term, columns, COUNT_OF(columns), &arena);
+    table.below = below;
     for (size_t i = 0; i < COUNT_OF(cells); i++)
         table_cell(&table, cells[i], i == 1 ? TONE_RED : TONE_PLAIN);
     FILE *file = fmemopen(to, room, "w");
@@ -125,10 +127,11 @@ START_TEST(a_table_is_aligned_by_columns_not_by_bytes)
 {
     char text[512];
     const struct term term = {.columns = SIZE_MAX};
-    print_table(&term, text, sizeof text);
+    print_table(&term, false, text, sizeof text);
     ck_assert_str_eq(text, "ID       N  TEXT\n"
                            "é1       7  short\n"
-                           "日本  1234  a long description\n");
+                           "日本  1234  a long description\n"
+                           "b\n");
 }
 END_TEST
 
@@ -136,10 +139,30 @@ START_TEST(the_flexible_column_gives_way_on_a_narrow_terminal)
 {
     char text[512];
     const struct term term = {.tty = true, .columns = 22};
-    print_table(&term, text, sizeof text);
+    print_table(&term, false, text, sizeof text);
     ck_assert_str_eq(text, "ID       N  TEXT\n"
                            "é1       7  short\n"
-                           "日本  1234  a long de…\n");
+                           "日本  1234  a long de…\n"
+                           "b\n");
+}
+END_TEST
+
+START_TEST(a_last_column_stands_below_its_row_where_it_does_not_fit)
+{
+    char text[512];
+    const struct term narrow = {.tty = true, .columns = 22}, wide = {.tty = true, .columns = 80};
+    print_table(&narrow, true, text, sizeof text);
+    ck_assert_str_eq(text, "ID       N\n"
+                           "é1       7\n"
+                           "    short\n"
+                           "日本  1234\n"
+                           "    a long description\n"
+                           "b\n");
+    print_table(&wide, true, text, sizeof text);
+    ck_assert_str_eq(text, "ID       N  TEXT\n"
+                           "é1       7  short\n"
+                           "日本  1234  a long description\n"
+                           "b\n");
 }
 END_TEST
 
@@ -147,7 +170,7 @@ START_TEST(colours_do_not_count_as_width)
 {
     char text[512];
     const struct term term = {.tty = true, .color = true, .columns = 80};
-    print_table(&term, text, sizeof text);
+    print_table(&term, false, text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "é1       \033[31m7\033[0m  short\n"));
 }
 END_TEST
@@ -163,6 +186,7 @@ Suite *cli_term_suite(void)
     tcase_add_test(tc, sizes_have_units);
     tcase_add_test(tc, a_table_is_aligned_by_columns_not_by_bytes);
     tcase_add_test(tc, the_flexible_column_gives_way_on_a_narrow_terminal);
+    tcase_add_test(tc, a_last_column_stands_below_its_row_where_it_does_not_fit);
     tcase_add_test(tc, colours_do_not_count_as_width);
     suite_add_tcase(suite, tc);
     return suite;

@@ -18,8 +18,9 @@ static const char *const everything =
     "\"attemptid\":\"01890000-0000-7000-8000-000000000005\","
     "\"correlationid\":\"01890000-0000-7000-8000-000000000006\","
     "\"causationid\":\"01890000-0000-7000-8000-000000000007\","
-    "\"actortype\":\"user\",\"actorid\":\"admin\",\"sequence\":3,\"eventversion\":2,"
-    "\"logseq\":77,\"data\":{\"runNo\":1}}";
+    "\"actortype\":\"user\",\"actorid\":\"admin\",\"severity\":\"info\",\"tags\":\"urgent,ui\","
+    "\"sequence\":\"0000000003\",\"eventversion\":2,"
+    "\"logseq\":\"77\",\"data\":{\"runNo\":1}}";
 
 static struct id numbered(char last)
 {
@@ -46,6 +47,7 @@ static struct event full_event(void)
         .causation_id = numbered('7'),
         .actor = {"user", "admin"},
         .traceparent = "00-ab-cd-01",
+        .tags = "urgent,ui",
         .data = STR("{\"runNo\":1}"),
     };
 }
@@ -65,7 +67,7 @@ START_TEST(what_an_event_has_not_is_left_out)
 {
     static const char *const absent[] = {"subject", "traceparent", "workspaceid",   "taskid",
                                          "runid",   "attemptid",   "correlationid", "causationid",
-                                         "actorid", "sequence",    "logseq"};
+                                         "actorid", "sequence",    "logseq",        "tags"};
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, 10000);
     struct jw jw = jw_to(&buf);
@@ -116,7 +118,7 @@ START_TEST(an_appended_event_keeps_its_own_attributes)
     ck_assert_str_eq(js_get_str(tree, "word", ""), "a\"b");
     ck_assert(js_get_bool(tree, "flag", false));
     ck_assert_int_eq(js_get_int(tree, "count", 0), -3);
-    ck_assert_int_eq(js_get_int(tree, "logseq", 0), 77);
+    ck_assert_str_eq(js_get_str(tree, "logseq", ""), "77");
     ck_assert_str_eq(js_get_str(tree, "actorid", ""), "admin");
     ck_assert_uint_eq(js_count(js_get(tree, "data")), 2);
     ck_assert_ptr_null(js_get(tree, "eventversion"));
@@ -167,9 +169,61 @@ static const struct {
     {"com.example.unknown", SEVERITY_INFO}, {"", SEVERITY_INFO},
 };
 
+START_TEST(the_partition_key_is_of_what_an_event_is_about)
+{
+    char key[EVENT_KEY_BYTES], longest[2 * EVENT_KEY_BYTES];
+    struct event event = full_event();
+    event.data = STR("{\"repositoryId\":\"01890000-0000-7000-8000-000000000008\"}");
+    ck_assert_str_eq(event_partition_key(&event, key), numbered('4').text);
+    event.run_id = (struct id){""};
+    ck_assert_str_eq(event_partition_key(&event, key), numbered('3').text);
+    event.task_id = (struct id){""};
+    ck_assert_str_eq(event_partition_key(&event, key), numbered('8').text);
+    event.data = STR("{\"said\":\"a \\\"repositoryId\\\"\",\"repositoryId\":7}");
+    ck_assert_str_eq(event_partition_key(&event, key), "run/r");
+    event.subject = NULL;
+    event.source = "https://ci.example.com";
+    ck_assert_str_eq(event_partition_key(&event, key), "https://ci.example.com");
+    event.source = NULL;
+    ck_assert_str_eq(event_partition_key(&event, key), "drover");
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    event.subject = longest;
+    ck_assert_uint_eq(strlen(event_partition_key(&event, key)), EVENT_KEY_BYTES - 1);
+}
+END_TEST
+
 START_TEST(types_have_a_severity)
 {
     ck_assert_int_eq(event_severity(severities[_i].type), severities[_i].severity);
+}
+END_TEST
+
+static const struct {
+    const char *type, *source, *attributes, *data;
+    enum severity severity;
+} given[] = {
+    {EV_RUN_FAILED, NULL, "", "{\"level\":\"debug\"}", SEVERITY_ERROR},
+    {"com.x", "s", "", "{}", SEVERITY_INFO},
+    {"com.x", "s", "{\"severity\":\"error\"}", "{}", SEVERITY_ERROR},
+    {"com.x", "s", "{\"a\":1,\"severity\":\"Warn\"}", "{}", SEVERITY_WARNING},
+    {"com.x", "s", "{\"severity\":\"CRITICAL\"}", "{}", SEVERITY_ERROR},
+    {"com.x", "s", "{\"severity\":\"trace\"}", "{}", SEVERITY_DEBUG},
+    {"com.x", "s", "{\"severity\":\"notice\"}", "{}", SEVERITY_INFO},
+    {"com.x", "s", "{\"severity\":\"purple\"}", "{}", SEVERITY_INFO},
+    {"com.x", "s", "{\"severity\":3}", "{}", SEVERITY_INFO},
+    {EV_LOG_WRITTEN, NULL, "", "{\"level\":\"warn\"}", SEVERITY_WARNING},
+    {EV_LOG_WRITTEN, NULL, "", "{\"level\":\"fatal\"}", SEVERITY_ERROR},
+    {EV_LOG_WRITTEN, NULL, "", "{}", SEVERITY_INFO},
+};
+
+START_TEST(an_event_may_say_its_severity)
+{
+    const struct event event = {.type = given[_i].type,
+                                .source = given[_i].source,
+                                .attributes = str_of(given[_i].attributes),
+                                .data = str_of(given[_i].data)};
+    ck_assert_int_eq(event_severity_of(&event), given[_i].severity);
 }
 END_TEST
 
@@ -232,6 +286,57 @@ START_TEST(patterns_match_by_segment)
 }
 END_TEST
 
+static const struct {
+    const char *pattern;
+    bool want;
+} shapes[] = {
+    {"agent.run.started", true},
+    {"agent.run.*", true},
+    {"agent.*.started", true},
+    {"*", true},
+    {">", true},
+    {"agent.>", true},
+    {"agent.*.>", true},
+    {"agent.run*", false},
+    {"agent.*run", false},
+    {"agent.>.started", false},
+    {"agent.run>", false},
+    {"**", false},
+    {">>", false},
+    {"ISSUE_*", false},
+    {"", false},
+    {"agent..run", false},
+    {"agent.run.", false},
+    {"*.run>", false},
+};
+
+START_TEST(a_pattern_that_no_type_can_match_is_not_valid)
+{
+    ck_assert_msg(event_pattern_valid(shapes[_i].pattern) == shapes[_i].want, "%s",
+                  shapes[_i].pattern);
+}
+END_TEST
+
+START_TEST(a_sequence_sorts_as_text)
+{
+    static const int64_t places[] = {1, 9, 10, 99, 100, INT32_MAX};
+    char before[ID_TEXT_BYTES] = "";
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        CLEANUP(buf_release) struct buf buf;
+        CLEANUP(js_freep) struct js *tree = NULL;
+        buf_init(&buf, 10000);
+        struct jw jw = jw_to(&buf);
+        struct event event = full_event();
+        event.run_seq = places[i];
+        event_write(&jw, &event);
+        ck_assert_int_eq(js_parse(buf.data, buf.len, &tree, NULL), RC_OK);
+        const char *sequence = js_get_str(tree, "sequence", "");
+        ck_assert_int_lt(strcmp(before, sequence), 0);
+        text_copy(before, sizeof before, sequence);
+    }
+}
+END_TEST
+
 Suite *event_suite(void)
 {
     Suite *suite = suite_create("event");
@@ -241,9 +346,14 @@ Suite *event_suite(void)
     tcase_add_test(tc, an_appended_event_keeps_its_own_attributes);
     tcase_add_test(tc, an_appended_event_may_have_next_to_nothing);
     tcase_add_test(tc, attributes_from_outside_are_escaped);
+    tcase_add_test(tc, the_partition_key_is_of_what_an_event_is_about);
     tcase_add_loop_test(tc, types_have_a_severity, 0, (int)COUNT_OF(severities));
+    tcase_add_loop_test(tc, an_event_may_say_its_severity, 0, (int)COUNT_OF(given));
     tcase_add_test(tc, severities_have_names);
+    tcase_add_test(tc, a_sequence_sorts_as_text);
     tcase_add_loop_test(tc, patterns_match_by_segment, 0, (int)COUNT_OF(patterns));
+    tcase_add_loop_test(tc, a_pattern_that_no_type_can_match_is_not_valid, 0,
+                        (int)COUNT_OF(shapes));
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -79,14 +79,15 @@ START_TEST(every_route_has_what_its_kind_needs)
 }
 END_TEST
 
-START_TEST(only_health_is_open_and_agents_only_read_and_ask_in_their_own_run)
+START_TEST(only_health_and_the_description_are_open_and_agents_only_read_and_ask_in_their_own_run)
 {
     size_t count = 0;
     const struct route *all = routes_all(&count);
     for (size_t i = 0; i < count; i++) {
         bool health = text_ends(all[i].pattern, "z");
         bool webhook = text_same(all[i].pattern, "/v1/webhooks/{forge}"); /* It is signed. */
-        ck_assert_msg(all[i].open == (health || webhook), "%s", all[i].pattern);
+        bool description = text_same(all[i].pattern, "/asyncapi.json");
+        ck_assert_msg(all[i].open == (health || webhook || description), "%s", all[i].pattern);
         ck_assert_msg(all[i].signed_body == webhook, "%s", all[i].pattern);
         if (all[i].agent == AGENT_NEVER || all[i].agent == AGENT_CHECKED)
             continue;
@@ -105,7 +106,9 @@ Suite *router_suite(void)
     TCase *tests = tcase_create("router");
     tcase_add_test(tests, a_path_leads_to_its_route);
     tcase_add_test(tests, every_route_has_what_its_kind_needs);
-    tcase_add_test(tests, only_health_is_open_and_agents_only_read_and_ask_in_their_own_run);
+    tcase_add_test(
+        tests,
+        only_health_and_the_description_are_open_and_agents_only_read_and_ask_in_their_own_run);
     suite_add_tcase(suite, tests);
     return suite;
 }

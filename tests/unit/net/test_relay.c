@@ -3,6 +3,7 @@
  */
 #include "api/run_gate.h"
 #include "base/fd.h"
+#include "net/dial.h"
 #include "net/relay.h"
 #include "net/url.h"
 #include "tests/unit/suites.h"
@@ -43,7 +44,8 @@ static void setup(void)
     (void)snprintf(path, sizeof path, "%s/s", dir);
     server = tiny_server_start(large, NULL);
     ck_assert_int_eq(url_parse(tiny_server_url(server), &url, &err), RC_OK);
-    const struct relay_options options = {.socket_path = path, .host = url.host, .port = url.port};
+    const struct relay_options options = {
+        .socket_path = path, .host = url.host, .port = url.port, .dial = dial_host};
     ck_assert_msg(relay_start(&options, &relay, &err) == RC_OK, "%s", err.text);
 }
 
@@ -108,8 +110,11 @@ START_TEST(a_gate_lets_run_tokens_pass_and_one_request_to_a_connection)
     (void)snprintf(at, sizeof at, "%s/gate", dir);
     struct tiny_server *behind = tiny_server_start(echo, NULL);
     ck_assert_int_eq(url_parse(tiny_server_url(behind), &url, &err), RC_OK);
-    const struct relay_options options = {
-        .socket_path = at, .host = url.host, .port = url.port, .admit = run_gate_admit};
+    const struct relay_options options = {.socket_path = at,
+                                          .host = url.host,
+                                          .port = url.port,
+                                          .dial = dial_host,
+                                          .admit = run_gate_admit};
     ck_assert_msg(relay_start(&options, &gate, &err) == RC_OK, "%s", err.text);
     const char *passed = first_of(at, "GET /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: keep-alive"
                                       "\r\nAuthorization: Bearer drun_1\r\n\r\n");
@@ -206,14 +211,16 @@ START_TEST(a_server_that_is_not_there_closes_the_connection)
     char more[80];
     (void)snprintf(more, sizeof more, "%s2", path);
     relay_stop(relay);
-    const struct relay_options options = {.socket_path = path, .host = "127.0.0.1", .port = 1};
+    const struct relay_options options = {
+        .socket_path = path, .host = "127.0.0.1", .port = 1, .dial = dial_host};
     ck_assert_int_eq(relay_start(&options, &relay, &err), RC_OK);
     int fd = tiny_connect(path);
     ck_assert_uint_eq(read_all(fd), 0);
     fd_close(fd);
     char deep[300];
     (void)snprintf(deep, sizeof deep, "%s/%0250d", dir, 1);
-    const struct relay_options wrong = {.socket_path = deep, .host = "127.0.0.1", .port = 1};
+    const struct relay_options wrong = {
+        .socket_path = deep, .host = "127.0.0.1", .port = 1, .dial = dial_host};
     ck_assert_int_eq(relay_start(&wrong, &other, &err), RC_TOO_LARGE);
     ck_assert_ptr_null(other);
 }

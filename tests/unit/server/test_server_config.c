@@ -28,6 +28,39 @@ START_TEST(the_defaults_are_good)
 }
 END_TEST
 
+START_TEST(retention_has_a_time_for_all_and_for_each_kind)
+{
+    static const struct {
+        const char *yaml;
+        int64_t tasks, jobs, events, diagnostics, unpublished, deliveries, letters, unread;
+    } table[] = {
+        {"retention: {}", 90, 90, 90, 14, 0, 30, 90, 30},
+        {"retention: {days: 7}", 7, 7, 7, 14, 0, 30, 7, 30},
+        {"retention: {days: 0}", 0, 0, 0, 14, 0, 30, 0, 30},
+        {"retention: {days: 7, jobsDays: 1, diagnosticsDays: 0}", 7, 1, 7, 0, 0, 30, 7, 30},
+        {"retention: {tasksDays: 365, unpublishedDays: 400, unreadDays: 0}", 365, 90, 90, 14, 400,
+         30, 90, 0},
+        {"retention: {days: 36500, eventsDays: 2, deliveriesDays: 3, deadLettersDays: 4}", 36500,
+         36500, 2, 14, 0, 3, 4, 30},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct server_options options = server_options_default();
+        struct err err = {0};
+        enum rc rc = server_config_parse(str_of(table[i].yaml), &arena, &options, &err);
+        ck_assert_msg(rc == RC_OK, "%s: %s", table[i].yaml, err.text);
+        const struct expiry_rules *rules = &options.retention;
+        ck_assert_int_eq(rules->tasks_us / US_PER_DAY, table[i].tasks);
+        ck_assert_int_eq(rules->jobs_us / US_PER_DAY, table[i].jobs);
+        ck_assert_int_eq(rules->events_us / US_PER_DAY, table[i].events);
+        ck_assert_int_eq(rules->diagnostics_us / US_PER_DAY, table[i].diagnostics);
+        ck_assert_int_eq(rules->unpublished_us / US_PER_DAY, table[i].unpublished);
+        ck_assert_int_eq(rules->deliveries_us / US_PER_DAY, table[i].deliveries);
+        ck_assert_int_eq(rules->dead_letters_us / US_PER_DAY, table[i].letters);
+        ck_assert_int_eq(rules->unread_us / US_PER_DAY, table[i].unread);
+    }
+}
+END_TEST
+
 static void check_stops(const struct committer_limits *limits)
 {
     ck_assert(limits->cost_per_day_stops);
@@ -40,10 +73,10 @@ static void check_sinks(const struct server_options *options)
 {
     ck_assert_uint_eq(options->sinks.count, 2); /* In order of name. */
     ck_assert_str_eq(options->sinks.items[0].name, "all");
-    ck_assert(!options->sinks.items[0].from_end);
+    ck_assert_int_eq(options->sinks.items[0].from.kind, SINK_FROM_START);
     ck_assert(sink_wants(&options->sinks.items[0], "agent.task.accepted"));
     ck_assert_str_eq(options->sinks.items[1].name, "runs");
-    ck_assert(options->sinks.items[1].from_end);
+    ck_assert_int_eq(options->sinks.items[1].from.kind, SINK_FROM_END);
     ck_assert(sink_wants(&options->sinks.items[1], "agent.run.started"));
     ck_assert(!sink_wants(&options->sinks.items[1], "agent.task.accepted"));
 }
@@ -115,6 +148,34 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.heartbeat_ms, 800);
     ck_assert_uint_eq(options.channels.count, 1);
     ck_assert_str_eq(options.channels.items[0].url_env, "CHAT");
+}
+END_TEST
+
+START_TEST(the_log_is_kept_where_it_is_said)
+{
+    static const char text[] =
+        "log: {level: warn, file: {path: /var/log/d, maxBytes: 8192, keep: 2},\n"
+        "      store: {level: debug, keepDays: 3, maxRows: 500}}\n"
+        "bus: {drainMs: 7, types: [{type: agent.tool.>, overflow: coalesce}]}\n"
+        "limits: {unreadSeconds: 9}\n";
+    struct server_options options = server_options_default();
+    struct err err = {0};
+    ck_assert_ptr_null(options.log_file.path);
+    ck_assert(!options.log_store.on);
+    ck_assert_int_eq(options.unread_ms, 75000);
+    enum rc rc = server_config_parse(STR(text), &arena, &options, &err);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
+    ck_assert_str_eq(options.log_file.path, "/var/log/d");
+    ck_assert_int_eq(options.log_file.level, LOG_WARN); /* As the log. */
+    ck_assert_int_eq(options.log_file.max_bytes, 8192);
+    ck_assert_int_eq(options.log_file.keep, 2);
+    ck_assert(options.log_store.on);
+    ck_assert_int_eq(options.log_store.level, LOG_DEBUG);
+    ck_assert_int_eq(options.log_store.keep_days, 3);
+    ck_assert_int_eq(options.log_store.rows_max, 500);
+    ck_assert_int_eq(bus_rules_drain_us(&options.bus), 7000);
+    ck_assert_uint_eq(options.bus.types.count, 1);
+    ck_assert_int_eq(options.unread_ms, 9000);
 }
 END_TEST
 
@@ -227,6 +288,12 @@ static const struct {
      "limits.rates[0].actor"},
     {"limits: {rates: [{route: '*', perSecond: 1, per: 1}]}", RC_INVALID, "limits.rates[0].per"},
     {"workers: many", RC_INVALID, "workers"},
+    {"retention: 90", RC_INVALID, "retention"},
+    {"retention: {days: -1}", RC_INVALID, "retention.days"},
+    {"retention: {days: 36501}", RC_INVALID, "retention.days"},
+    {"retention: {days: 90d}", RC_INVALID, "retention.days"},
+    {"retention: {diagnosticsDays: 1.5}", RC_INVALID, "retention.diagnosticsDays"},
+    {"retention: {auditDays: 1}", RC_INVALID, "retention.auditDays"},
     {"log: info", RC_INVALID, "log"},
     {"log: {level: loud}", RC_INVALID, "log.level"},
     {"log: {format: xml}", RC_INVALID, "log.format"},
@@ -373,7 +440,9 @@ Suite *server_config_suite(void)
     TCase *tests = tcase_create("server_config");
     tcase_add_checked_fixture(tests, NULL, empty);
     tcase_add_test(tests, the_defaults_are_good);
+    tcase_add_test(tests, retention_has_a_time_for_all_and_for_each_kind);
     tcase_add_test(tests, a_file_says_all_there_is_to_say);
+    tcase_add_test(tests, the_log_is_kept_where_it_is_said);
     tcase_add_test(tests, defaults_are_a_repository_without_a_url);
     tcase_add_test(tests, workers_may_have_bounds);
     tcase_add_test(tests, mistakes_are_named_and_change_nothing);

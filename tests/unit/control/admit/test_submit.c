@@ -150,6 +150,7 @@ START_TEST(only_an_admin_overrides_a_denied_mode)
     ck_assert_uint_eq(cmd->base.explained.len, 0);
     ck_assert_str_eq(lab_run(&lab, &cmd->answer.run_id).overridden, "execution_mode");
     ck_assert_int_eq(lab_count_events(&lab, &cmd->answer.run_id, EV_POLICY_OVERRIDE_APPROVED), 1);
+    ck_assert_int_eq(lab_count_audit(&lab, "policy.override", cmd->answer.task_id.text), 1);
     command_free(&cmd->base);
 }
 END_TEST

@@ -216,6 +216,7 @@ START_TEST(a_person_overrides_with_a_reason_and_is_not_asked_the_same_again)
     expect(&run_id, RUN_VERIFYING);
     ck_assert_str_eq(lab_run(&lab, &run_id).overridden, "forbidden_paths");
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_POLICY_OVERRIDE_APPROVED), 1);
+    ck_assert_int_eq(lab_count_audit(&lab, "policy.override", NULL), 1);
     lab_step(&lab, "verify", RESULT_UNVERIFIED);
     lab_step(&lab, "agent", PATCH("\"deploy/prod.yml\",\"src/a.c\""));
     expect(&run_id, RUN_VERIFYING); /* Passed before. */

@@ -259,6 +259,7 @@ START_TEST(a_secret_in_the_patch_ends_the_run_at_once)
     ck_assert_str_eq(run.error_code, "secret_detected");
     ck_assert_ptr_nonnull(strstr(run.error_message, "github-token in a.c, line 3"));
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_SECRET_DETECTED), 1);
+    ck_assert_int_eq(lab_count_audit(&lab, "secret.detected", run_id.text), 1);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PATCH_POLICY_FLAGGED), 1);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_RUN_RETRY_WITH_FEEDBACK), 0);
 }

@@ -53,8 +53,7 @@ static void listen_once(void)
 {
     sem_t woken;
     ck_assert_int_eq(sem_init(&woken, 0, 0), 0);
-    struct subscription_options options = {
-        .name = "test", .capacity = 1000, .overflow = BUS_DROP_OLDEST, .wake = post, .ctx = &woken};
+    struct subscription_options options = {.who = BUS_ORDERS, .wake = post, .ctx = &woken};
     struct subscription *subscription = bus_subscribe(control_bus(control), &options);
     int64_t appended = control_tail_seq(control), seq;
     do {

@@ -4,7 +4,7 @@
  */
 #include "control/admit/submission.h"
 #include "core/config/batch_document.h"
-#include "core/config/repo_document.h"
+#include "core/config/schema_text.h"
 #include "tests/unit/suites.h"
 
 static struct arena arena;

@@ -6,6 +6,7 @@
 #include "core/config/egress.h"
 #include "core/config/profile.h"
 #include "core/config/repo_document.h"
+#include "core/config/schema_text.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

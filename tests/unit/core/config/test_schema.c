@@ -125,6 +125,54 @@ static const struct example values[] = {
     {"{'additionalProperties':false,'properties':{'name':{}}}", "{'verify':1}",
      "verify: is not known here; allowed: name"},
     {"{'additionalProperties':false}", "{'a':1}", "a: is not known here; nothing is allowed"},
+    {"{'propertyNames':{'pattern':'^[a-z]+$'}}", "{'ab':1}", NULL},
+    {"{'propertyNames':{'pattern':'^[a-z]+$'}}", "{'A':1}",
+     "A: is not a name that propertyNames allows"},
+    {"{'propertyNames':{'maxLength':1}}", "[1]", NULL},
+    {"{'dependentRequired':{'a':['b']}}", "{'a':1,'b':2}", NULL},
+    {"{'dependentRequired':{'a':['b']}}", "{'b':2}", NULL},
+    {"{'dependentRequired':{'a':['b']}}", "{'a':1}", "b: is required beside a"},
+    {"{'dependentSchemas':{'a':{'required':['b']}}}", "{'a':1}", "b: is required"},
+    {"{'dependentSchemas':{'a':{'required':['b']}}}", "{'c':1}", NULL},
+    {"{'dependentSchemas':{'a':false}}", "{'a':1}", ": is not allowed here"},
+    {"{'dependentSchemas':{'a':false}}", "['a']", NULL},
+    /* contains */
+    {"{'contains':{'minimum':5}}", "[1,6]", NULL},
+    {"{'contains':{'minimum':5}}", "[1]",
+     ": must have at least 1 element that fit contains, not 0"},
+    {"{'contains':{'minimum':5}}", "{}", NULL},
+    {"{'contains':{'minimum':5},'minContains':2}", "[5,6]", NULL},
+    {"{'contains':{'minimum':5},'minContains':2}", "[5,1]",
+     ": must have at least 2 elements that fit contains, not 1"},
+    {"{'contains':{'minimum':5},'minContains':0}", "[]", NULL},
+    {"{'contains':{'minimum':5},'maxContains':1}", "[5,6]",
+     ": must have at most 1 elements that fit contains, not 2"},
+    {"{'minContains':2}", "[]", NULL},
+    /* what other keywords have not seen */
+    {"{'allOf':[{'properties':{'a':{}}}],'unevaluatedProperties':false}", "{'a':1}", NULL},
+    {"{'allOf':[{'properties':{'a':{}}}],'unevaluatedProperties':false}", "{'a':1,'b':2}",
+     "b: is not allowed here"},
+    {"{'unevaluatedProperties':{'type':'string'},'properties':{'a':{}}}", "{'a':1,'b':2}",
+     "b: must be a string, not an integer"},
+    {"{'anyOf':[{'properties':{'a':{'const':1}}},{'properties':{'b':{}}}],"
+     "'unevaluatedProperties':false}",
+     "{'a':2,'b':2}", "a: is not allowed here"},
+    {"{'if':{'required':['k'],'properties':{'k':{}}},'then':{'properties':{'a':{}}},"
+     "'unevaluatedProperties':false}",
+     "{'k':1,'a':2}", NULL},
+    {"{'not':{'properties':{'a':{'const':1}}},'unevaluatedProperties':false}", "{'a':2}",
+     "a: is not allowed here"},
+    {"{'$ref':'#/$defs/x','unevaluatedProperties':false,"
+     "'$defs':{'x':{'patternProperties':{'^a':{}}}}}",
+     "{'ab':1}", NULL},
+    {"{'dependentSchemas':{'a':{'properties':{'a':{},'b':{}}}},'unevaluatedProperties':false}",
+     "{'a':1,'b':2}", NULL},
+    {"{'allOf':[{'additionalProperties':{}}],'unevaluatedProperties':false}", "{'z':1}", NULL},
+    {"{'prefixItems':[{}],'unevaluatedItems':false}", "[1]", NULL},
+    {"{'prefixItems':[{}],'unevaluatedItems':false}", "[1,2]", "[1]: is not allowed here"},
+    {"{'contains':{'const':1},'unevaluatedItems':false}", "[1,1]", NULL},
+    {"{'contains':{'const':1},'unevaluatedItems':false}", "[1,2]", "[1]: is not allowed here"},
+    {"{'allOf':[{'items':{}}],'unevaluatedItems':false}", "[1,2]", NULL},
     /* combinations */
     {"{'allOf':[{'minimum':1},{'maximum':3}]}", "2", NULL},
     {"{'allOf':[{'minimum':1},{'maximum':3}]}", "4", ": must be at most 3, not 4"},
@@ -161,18 +209,42 @@ static const struct example values[] = {
     {"{'$ref':'#'}", "1", ": is too deep or too large to be checked"},
     {"{'not':{'$ref':'#'}}", "1", ": is too deep or too large to be checked"},
     {"{'allOf':[{'$ref':'#'},{'$ref':'#'}]}", "1", ": is too deep or too large to be checked"},
+    {"{'$ref':'#/properties/a','properties':{'a':{'type':'object'}}}", "1",
+     ": must be an object, not an integer"},
+    {"{'$ref':'#/allOf/0','allOf':[{'minimum':1}]}", "0", ": must be at least 1, not 0"},
+    {"{'$ref':'#/$defs/a~1b%25','$defs':{'a/b%':{'minimum':1}}}", "0",
+     ": must be at least 1, not 0"},
+    {"{'$ref':'#n','$defs':{'x':{'$anchor':'n','minimum':1}}}", "0", ": must be at least 1, not 0"},
+    {"{'$id':'https://example.com/a/b.json','$ref':'c.json',"
+     "'$defs':{'x':{'$id':'https://example.com/a/c.json','minimum':1}}}",
+     "0", ": must be at least 1, not 0"},
+    {"{'$id':'urn:example:a','$ref':'urn:example:a#/$defs/x','$defs':{'x':{'minimum':1}}}", "0",
+     ": must be at least 1, not 0"},
+    {"{'$ref':'t','$defs':{'t':{'$id':'t','$ref':'#/$defs/n','$defs':{'n':{'minimum':1}}},"
+     "'n':{'maximum':0}}}",
+     "0", ": must be at least 1, not 0"},
+    {"{'$ref':'https://json-schema.org/draft/2020-12/schema'}", "{'minLength':1}", NULL},
+    {"{'$ref':'https://json-schema.org/draft/2020-12/schema'}", "{'minLength':-1}",
+     "minLength: must be at least 0, not -1"},
+    {"{'$ref':'#/$defs/yes','$defs':{'yes':true}}", "1", NULL},
+    {"{'$id':'r','$ref':'list','$defs':{'e':{'$dynamicAnchor':'e','type':'string'},"
+     "'l':{'$id':'list','items':{'$dynamicRef':'#e'},'$defs':{'e':{'$dynamicAnchor':'e'}}}}}",
+     "[1]", "[0]: must be a string, not an integer"},
     /* Notes change nothing. */
     {"{'title':'t','description':'d','default':1,'examples':[1],'$comment':'c','deprecated':true}",
      "'x'", NULL},
+    {"{'format':'uri','contentEncoding':'base64','contentMediaType':'a/b','contentSchema':false,"
+     "'readOnly':true,'writeOnly':true,'x-owner':1}",
+     "'x'", NULL},
+    {"{'enum':[]}", "1", ": 1 is not known; allowed: "},
 };
 
 /* Tables are easier to read with ' for ". */
 static void parse(const char *text, struct js **ret_tree)
 {
-    char json[1024];
+    CLEANUP(arena_release) struct arena arena = {0};
+    char *json = arena_strdup(&arena, text);
     struct err err = {0};
-    ck_assert_uint_lt(strlen(text), sizeof json);
-    text_copy(json, sizeof json, text);
     for (char *at = json; *at != '\0'; at++)
         *at = *at == '\'' ? '"' : *at;
     ck_assert_msg(js_parse(json, strlen(json), ret_tree, &err) == RC_OK, "%s: %s", text, err.text);
@@ -269,23 +341,39 @@ static const struct {
     const char *schema, *why;
 } refused[] = {
     {"1", "# must be a schema: an object or a boolean"},
-    {"{'minimun':1}", "#/minimun is a keyword that would not be checked"},
-    {"{'properties':{'a':{'format':'uri'}}}",
-     "#/properties/a/format is a keyword that would not be checked"},
+    {"{'minimun':1}",
+     "#/minimun is no keyword that is checked: correct it, or begin its name with x-"},
+    {"{'properties':{'a':{'formats':'uri'}}}",
+     "#/properties/a/formats is no keyword that is checked: correct it, or begin its name with x-"},
     {"{'type':'text'}", "#/type must name types"},
     {"{'type':[]}", "#/type must name types"},
     {"{'minimum':'1'}", "#/minimum must be a number"},
     {"{'minLength':-1}", "#/minLength must be an integer from 0"},
     {"{'multipleOf':0}", "#/multipleOf must be a number above 0"},
     {"{'required':['a',1]}", "#/required must be an array of strings"},
-    {"{'enum':[]}", "#/enum must be an array of values"},
+    {"{'enum':1}", "#/enum must be an array of values"},
+    {"{'dependentRequired':{'a':'b'}}",
+     "#/dependentRequired must be an object of arrays of strings"},
+    {"{'$schema':'http://json-schema.org/draft-07/schema#'}",
+     "#/$schema is of another draft; only https://json-schema.org/draft/2020-12/schema is "
+     "supported"},
+    {"{'$id':'a#b'}", "#/$id must be a URI without a fragment"},
+    {"{'$anchor':'1'}", "#/$anchor must be a name of letters, digits, -, _ and ."},
+    {"{'$defs':{'a':{'$anchor':'x'},'b':{'$anchor':'x'}}}", "the anchor x is there twice"},
     {"{'items':[{}]}", "#/items must be a schema: an object or a boolean"},
     {"{'allOf':[]}", "#/allOf must be an array of schemas"},
-    {"{'oneOf':[{'x':1}]}", "#/oneOf/x is a keyword that would not be checked"},
+    {"{'oneOf':[{'x':1}]}",
+     "#/oneOf/x is no keyword that is checked: correct it, or begin its name with x-"},
     {"{'properties':[]}", "#/properties must be an object of schemas"},
-    {"{'$ref':'#/$defs/none'}", "#/$ref must be # or #/$defs/NAME of this schema"},
-    {"{'$ref':'https://example.org/x'}", "#/$ref must be # or #/$defs/NAME of this schema"},
-    {"{'pattern':'(a|b)'}", "#/pattern this is not supported here at \"(a|b)\""},
+    {"{'$ref':1}", "#/$ref must be a string"},
+    {"{'$ref':'#/$defs/none'}", "$ref #/$defs/none leads nowhere"},
+    {"{'$ref':'#none'}", "$ref #none leads nowhere"},
+    {"{'$ref':'#/%zz'}", "$ref #/%zz is not percent-encoded"},
+    {"{'$ref':'#/const','const':{'type':'string'}}", "$ref #/const does not lead to a schema"},
+    {"{'$ref':'https://example.org/x'}",
+     "there is no schema https://example.org/x here: a $ref leads to a place in the same document, "
+     "to https://json-schema.org/draft/2020-12/schema or to a schema of drover"},
+    {"{'pattern':'(?=a)'}", "#/pattern looking ahead or behind is not supported at \"=a)\""},
     {"{'uniqueItems':1}", "#/uniqueItems must be a boolean"},
     {"{'title':1}", "#/title must be a string"},
 };
@@ -325,6 +413,77 @@ START_TEST(work_on_large_and_deep_values_is_bounded)
         buf_addc(&text, ']');
     ck_assert_int_eq(js_parse(text.data, text.len, &deep, &err), RC_OK);
     ck_assert(schema_check(&schema, deep, &(struct schema_options){0}, &arena, &faults));
+}
+END_TEST
+
+/* What one step may look at is bounded, too: lists of a schema that are long, and texts. */
+static const struct {
+    const char *schema, *member; /* In the place of @: members of these names and a number, */
+    const char *entry;           /* or entries. */
+    const char *value;           /* Of each element. */
+} costly[] = {
+    {"{'items':{'required':[@'a']}}", NULL, "'a'", "{'a':1}"},
+    {"{'items':{'properties':{@'z':true}}}", "p", NULL, "{}"},
+    {"{'items':{'enum':[@0]}}", NULL, "1", "0"},
+    {"{'items':{'type':[@'null']}}", NULL, "'string'", "null"},
+    {"{'items':{@'x-z':true}}", "x-", NULL, "0"},
+    {"{'items':{'dependentRequired':{'a':[@'a']}}}", NULL, "'a'", "{'a':1}"},
+    {"{'items':{'dependentSchemas':{@'z':true}}}", "p", NULL, "{}"},
+};
+
+START_TEST(work_on_long_lists_of_a_schema_is_bounded)
+{
+    enum { ENTRIES = 20000, ELEMENTS = 10000 };
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(schema_release) struct schema schema = {0};
+    CLEANUP(js_freep) struct js *value = NULL;
+    CLEANUP(buf_release) struct buf text;
+    struct err err = {0};
+    struct faults faults = {0};
+    const char *at = strchr(costly[_i].schema, '@');
+    buf_init(&text, 1 << 20);
+    buf_add(&text, costly[_i].schema, (size_t)(at - costly[_i].schema));
+    for (int i = 0; i < ENTRIES; i++) {
+        if (costly[_i].member != NULL)
+            buf_addf(&text, "'%s%d':true,", costly[_i].member, i);
+        else
+            buf_addf(&text, "%s,", costly[_i].entry);
+    }
+    buf_adds(&text, at + 1);
+    ck_assert_msg(open_quoted(&schema, buf_text(&text), &err) == RC_OK, "%s", err.text);
+    buf_clear(&text);
+    for (int i = 0; i < ELEMENTS; i++)
+        buf_addf(&text, "%s%s", i > 0 ? "," : "[", costly[_i].value);
+    buf_addc(&text, ']');
+    parse(buf_text(&text), &value);
+    ck_assert(!schema_check(&schema, value, &(struct schema_options){.steps_max = 20000}, &arena,
+                            &faults));
+    ck_assert_str_eq(faults.items[0].message, "is too deep or too large to be checked");
+}
+END_TEST
+
+/* A pattern that others match by trying all ways, and one whose text is too long for it. */
+START_TEST(patterns_take_no_more_than_their_moves)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(schema_release) struct schema schema = {0};
+    CLEANUP(buf_release) struct buf text;
+    CLEANUP(js_freep) struct js *value = NULL;
+    struct err err = {0};
+    struct faults faults = {0};
+    ck_assert_int_eq(open_quoted(&schema, "{'pattern':'^(a+)+$'}", &err), RC_OK);
+    buf_init(&text, 4 << 20);
+    buf_addc(&text, '"');
+    for (int i = 0; i < 100000; i++)
+        buf_addc(&text, 'a');
+    buf_adds(&text, "!\"");
+    ck_assert_int_eq(js_parse(text.data, text.len, &value, &err), RC_OK);
+    ck_assert(!schema_check(&schema, value, &(struct schema_options){0}, &arena, &faults));
+    ck_assert_ptr_nonnull(strstr(faults.items[0].message, "does not fit"));
+    faults = (struct faults){0};
+    ck_assert(!schema_check(&schema, value, &(struct schema_options){.steps_max = 1000}, &arena,
+                            &faults));
+    ck_assert_str_eq(faults.items[0].message, "is too deep or too large to be checked");
 }
 END_TEST
 
@@ -373,6 +532,8 @@ Suite *schema_suite(void)
     tcase_add_test(tcase, all_faults_are_told_up_to_a_limit);
     tcase_add_loop_test(tcase, a_schema_that_would_not_be_checked_is_refused, 0, COUNT_OF(refused));
     tcase_add_test(tcase, work_on_large_and_deep_values_is_bounded);
+    tcase_add_loop_test(tcase, work_on_long_lists_of_a_schema_is_bounded, 0, COUNT_OF(costly));
+    tcase_add_test(tcase, patterns_take_no_more_than_their_moves);
     tcase_add_loop_test(tcase, defaults_fill_what_is_missing, 0, COUNT_OF(filled));
     suite_add_tcase(suite, tcase);
     return suite;

@@ -146,6 +146,57 @@ START_TEST(every_change_has_a_verdict)
 }
 END_TEST
 
+/* What those who write events agree on, in the words of theirs. */
+static const struct {
+    const char *change, *before, *after, *rule;
+    bool compatible;
+} evolution[] = {
+    {"add an optional field", OBJECT("'a':{}"), OBJECT("'a':{},'b':{}"), "optional-added", true},
+    {"remove a field", OBJECT("'a':{},'b':{}"), OBJECT("'a':{}"), "removed", false},
+    {"rename a field", OBJECT("'a':{'type':'string'}"), OBJECT("'b':{'type':'string'}"), "renamed",
+     false},
+    {"change the meaning", OBJECT("'a':{'description':'s'}"), OBJECT("'a':{'description':'ms'}"),
+     "meaning-changed", false},
+    {"add a value to an enum", OBJECT("'a':{'enum':[1]}"), OBJECT("'a':{'enum':[1,2]}"),
+     "enum-changed", false},
+    {"remove a value from an enum", OBJECT("'a':{'enum':[1,2]}"), OBJECT("'a':{'enum':[1]}"),
+     "enum-changed", false},
+    {"deprecate a field", OBJECT("'a':{}"), OBJECT("'a':{'deprecated':true}"), "deprecated", true},
+    {"change the type of a field", OBJECT("'a':{'type':'string'}"), OBJECT("'a':{'type':'null'}"),
+     "type-changed", false},
+    {"make an optional field required", STRICT("'a':{}", ""), STRICT("'a':{}", "'a'"),
+     "became-required", false},
+    {"make a required field optional", STRICT("'a':{}", "'a'"), STRICT("'a':{}", ""),
+     "became-optional", false},
+    {"add a required field", STRICT("", ""), STRICT("'a':{}", "'a'"), "required-added", false},
+    {"tighten a limit", "{'maxLength':2}", "{'maxLength':1}", "limit-changed", false},
+    {"refuse other fields", "{}", "{'additionalProperties':false}", "closed", false},
+    {"allow other fields", "{'additionalProperties':false}", "{}", "opened", true},
+    {"ask for a kind of element", "{}", "{'contains':{'const':1}}", "limit-changed", false},
+    {"ask for names", "{'propertyNames':{'maxLength':3}}", "{}", "limit-changed", false},
+};
+
+START_TEST(every_rule_of_evolution_has_its_name_and_verdict)
+{
+    CLEANUP(schema_release) struct schema old = {0};
+    CLEANUP(schema_release) struct schema new = {0};
+    CLEANUP(buf_release) struct buf text;
+    struct schema_changes changes = {0};
+    open(&old, evolution[_i].before);
+    open(&new, evolution[_i].after);
+    ck_assert(
+        schema_compare(&old, &new, &(struct schema_compare_options){false}, &arena, &changes));
+    buf_init(&text, 4096);
+    struct jw jw = jw_to(&text);
+    schema_changes_write(&changes, &jw);
+    const char *rule = arena_printf(&arena, "\"rule\":\"%s\",\"breaking\":%s", evolution[_i].rule,
+                                    evolution[_i].compatible ? "false" : "true");
+    ck_assert_msg(strstr(buf_text(&text), rule) != NULL, "%s: %s", evolution[_i].change,
+                  buf_text(&text));
+    ck_assert_int_eq(changes.breaking == 0, evolution[_i].compatible);
+}
+END_TEST
+
 START_TEST(a_person_can_say_that_the_meaning_is_the_same)
 {
     const char *before = OBJECT("'a':{'description':'in seconds'}");
@@ -194,15 +245,46 @@ START_TEST(a_walk_that_grows_without_end_is_cut_off)
 }
 END_TEST
 
+/* A large value that many places refer to: neither its text nor the comparison is repeated for each
+   of them. */
+START_TEST(the_work_on_what_many_places_refer_to_is_bounded)
+{
+    enum { PLACES = 3000, VALUES = 20000 };
+    struct schema_changes changes = {0};
+    CLEANUP(arena_release) struct arena used = {0};
+    CLEANUP(buf_release) struct buf values;
+    CLEANUP(buf_release) struct buf places;
+    buf_init(&values, 1 << 20);
+    buf_init(&places, 1 << 20);
+    for (int i = 0; i < VALUES; i++)
+        buf_addf(&values, "%d,", i);
+    for (int i = 0; i < PLACES; i++)
+        buf_addf(&places, "%s'p%d':{'$ref':'#/$defs/d'}", i > 0 ? "," : "", i);
+    for (int same = 0; same < 2; same++) {
+        CLEANUP(schema_release) struct schema old = {0};
+        CLEANUP(schema_release) struct schema new = {0};
+        static const char form[] = "{'properties':{%s},'$defs':{'d':{'const':[%s%d]}}}";
+        open(&old, arena_printf(&arena, form, buf_text(&places), buf_text(&values), 1));
+        open(&new, arena_printf(&arena, form, buf_text(&places), buf_text(&values), 1 + same));
+        ck_assert(
+            !schema_compare(&old, &new, &(struct schema_compare_options){false}, &used, &changes));
+        ck_assert_uint_lt(used.used_bytes, 1 << 20);
+    }
+}
+END_TEST
+
 Suite *schema_change_suite(void)
 {
     Suite *suite = suite_create("schema_change");
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, every_change_has_a_verdict, 0, (int)COUNT_OF(examples));
+    tcase_add_loop_test(tests, every_rule_of_evolution_has_its_name_and_verdict, 0,
+                        (int)COUNT_OF(evolution));
     tcase_add_test(tests, a_person_can_say_that_the_meaning_is_the_same);
     tcase_add_test(tests, more_changes_than_fit_are_counted);
     tcase_add_test(tests, a_walk_that_grows_without_end_is_cut_off);
+    tcase_add_test(tests, the_work_on_what_many_places_refer_to_is_bounded);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,6 +1,7 @@
 /*
  * Which issues become tasks: who asks, who may, what was approved; commands; what is taken back.
  */
+#include "base/clock.h"
 #include "base/str.h"
 #include "core/pr/intake.h"
 #include <check.h>
@@ -243,6 +244,32 @@ START_TEST(a_row_decides)
 }
 END_TEST
 
+/* To the second look the changed text is no news; it is as young as before. */
+START_TEST(a_text_that_changed_in_the_second_of_the_label_stays_unapproved)
+{
+    struct row row = {"",
+                      ISSUE_AWAIT,
+                      ISSUE_SEEN,
+                      "",
+                      .author = "eve",
+                      .labelled_by = "alice",
+                      .labelled_at = 20 * US_PER_SECOND,
+                      .updated_at = 20 * US_PER_SECOND,
+                      .text = TEXT_OTHER,
+                      .text_at = 10 * US_PER_SECOND};
+    const struct issue_decision first = decide(&row);
+    ck_assert_int_eq(first.what, ISSUE_AWAIT);
+    row.state = ISSUE_AWAITING;
+    row.started_by = "label drover";
+    row.text = TEXT_SAME;
+    row.text_at = first.text_us;
+    row.act_at = first.act_us;
+    ck_assert_int_eq(decide(&row).what, ISSUE_AWAIT);
+    row.labelled_at += US_PER_SECOND; /* Put there anew. */
+    ck_assert_int_eq(decide(&row).what, ISSUE_SUBMIT);
+}
+END_TEST
+
 START_TEST(nothing_is_decided_where_intake_is_off)
 {
     rules.enabled = false;
@@ -382,6 +409,7 @@ Suite *issue_intake_suite(void)
     TCase *tc = tcase_create("issue_intake");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_row_decides, 0, COUNT_OF(rows));
+    tcase_add_test(tc, a_text_that_changed_in_the_second_of_the_label_stays_unapproved);
     tcase_add_test(tc, nothing_is_decided_where_intake_is_off);
     tcase_add_test(tc, commands_may_be_switched_off);
     tcase_add_test(tc, people_may_ask_by_association_name_or_team);

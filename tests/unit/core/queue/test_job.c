@@ -116,6 +116,17 @@ START_TEST(a_lease_is_known_by_epoch_and_owner)
 }
 END_TEST
 
+START_TEST(each_claim_is_an_attempt_with_an_id_of_its_own)
+{
+    struct id job;
+    ck_assert(id_parse("01a1ed2c-cd7b-7b64-962c-eb0727047e48", &job));
+    ck_assert_str_eq(job_attempt_id(&job, 1).text, "01a1ed2c-cd7b-7b64-962c-eb0727047e49");
+    ck_assert_str_eq(job_attempt_id(&job, 0x1b8).text, "01a1ed2c-cd7b-7b64-962c-eb0727048000");
+    ck_assert(id_parse("01a1ed2c-cd7b-7b64-962c-ffffffffffff", &job));
+    ck_assert_str_eq(job_attempt_id(&job, 1).text, "01a1ed2c-cd7b-7b64-962c-000000000000");
+}
+END_TEST
+
 START_TEST(the_owner_is_that_of_the_last_claim)
 {
     struct job_life job = life_in(JOB_QUEUED);
@@ -407,6 +418,7 @@ Suite *job_suite(void)
     tcase_add_test(tc, a_lost_lease_says_nothing_any_more);
     tcase_add_test(tc, a_lease_of_another_owner_is_lost_for_every_fenced_event);
     tcase_add_test(tc, a_lease_is_known_by_epoch_and_owner);
+    tcase_add_test(tc, each_claim_is_an_attempt_with_an_id_of_its_own);
     tcase_add_test(tc, the_owner_is_that_of_the_last_claim);
     tcase_add_test(tc, a_claim_starts_a_new_epoch_and_a_lease);
     tcase_add_test(tc, a_held_job_waits_and_loses_no_attempt);

@@ -162,12 +162,12 @@ END_TEST
 
 START_TEST(no_type_of_ours_is_told_by_its_bare_name)
 {
-    const char *type;
-    for (size_t i = 0; (type = event_type_at(i)) != NULL; i++) {
+    const struct event_type *entry;
+    for (size_t i = 0; (entry = event_type_at(i)) != NULL; i++) {
         CLEANUP(arena_release) struct arena arena = {0};
-        struct event event = event_of(type, "{}", 1);
+        struct event event = event_of(entry->type, "{}", 1);
         const char *got = timeline_text(&event, &arena);
-        ck_assert_msg(got == NULL || strcmp(got, type) != 0, "%s", type);
+        ck_assert_msg(got == NULL || strcmp(got, entry->type) != 0, "%s", entry->type);
     }
 }
 END_TEST

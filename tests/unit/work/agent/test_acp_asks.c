@@ -100,6 +100,15 @@ START_TEST(a_permission_is_a_question_with_the_options_of_the_agent)
                      permissions[_i].shown));
     ck_assert_pstr_eq(answer(permissions[_i].answer), permissions[_i].told);
     ck_assert_ptr_null(asked());
+    /* What was decided is an event, with the call that it is about. */
+    const char *got = acp_events();
+    ck_assert_uint_eq(acp_count(got, "agent.tool.call.requested"), 1);
+    size_t decided = acp_count(got, "agent.tool.call.allowed");
+    ck_assert_uint_eq(decided + acp_count(got, "agent.tool.call.denied"), 1);
+    ck_assert_uint_eq(acp_count(got, "\"name\":\"execute\",\"summary\":\"git push\""), 2);
+    bool allows = permissions[_i].answer != NULL && !text_starts(permissions[_i].answer, "No") &&
+                  !text_same(permissions[_i].answer, "-");
+    ck_assert_uint_eq(decided, allows);
 }
 END_TEST
 

@@ -95,18 +95,19 @@ static const char *const deny_execute[] = {"exec*", NULL};
 static const struct {
     const char *const *denied;
     const char *options, *answer;
+    bool allowed;
 } permissions[] = {
     {NULL, ALLOW_ALWAYS "," ALLOW_ONCE "," REJECT_ONCE,
-     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ao\"}}}"},
+     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ao\"}}}", true},
     {NULL, ALLOW_ALWAYS "," REJECT_ALWAYS,
-     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ra\"}}}"},
-    {NULL, ALLOW_ALWAYS, "\"outcome\":{\"outcome\":\"cancelled\"}}}"},
-    {NULL, "", "\"outcome\":{\"outcome\":\"cancelled\"}}}"},
+     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ra\"}}}", false},
+    {NULL, ALLOW_ALWAYS, "\"outcome\":{\"outcome\":\"cancelled\"}}}", false},
+    {NULL, "", "\"outcome\":{\"outcome\":\"cancelled\"}}}", false},
     {deny_bash, ALLOW_ONCE "," REJECT_ALWAYS "," REJECT_ONCE,
-     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ro\"}}}"},
+     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ro\"}}}", false},
     {deny_execute, ALLOW_ONCE "," REJECT_ALWAYS,
-     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ra\"}}}"},
-    {deny_bash, ALLOW_ONCE, "\"outcome\":{\"outcome\":\"cancelled\"}}}"},
+     "\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"ra\"}}}", false},
+    {deny_bash, ALLOW_ONCE, "\"outcome\":{\"outcome\":\"cancelled\"}}}", false},
 };
 
 START_TEST(permission_is_given_once_and_never_for_a_denied_tool)
@@ -117,7 +118,11 @@ START_TEST(permission_is_given_once_and_never_for_a_denied_tool)
     (void)acp_told();
     ck_assert_str_eq(asks(permissions[_i].options), permissions[_i].answer);
     ck_assert_pstr_eq(acp_kit.transcript.stop, denied ? "tool_denied" : NULL);
-    ck_assert_uint_eq(acp_count(acp_events(), "agent.tool.call.denied"), denied);
+    const char *got = acp_events();
+    bool allowed = permissions[_i].allowed;
+    ck_assert_uint_eq(acp_count(got, "agent.tool.call.requested"), 1);
+    ck_assert_uint_eq(acp_count(got, "agent.tool.call.allowed"), allowed);
+    ck_assert_uint_eq(acp_count(got, "agent.tool.call.denied"), !allowed);
 }
 END_TEST
 
@@ -137,7 +142,9 @@ START_TEST(a_request_is_for_the_call_that_was_announced)
     ck_assert_ptr_null(acp_kit.transcript.stop);
     const char *got = acp_events();
     ck_assert_uint_eq(acp_count(got, "agent.tool.call.started"), 1);
-    ck_assert_uint_eq(acp_count(got, "\"name\":\"Read\",\"summary\":\"a.c\""), 2);
+    ck_assert_uint_eq(acp_count(got, "agent.tool.call.requested"), 1);
+    ck_assert_uint_eq(acp_count(got, "agent.tool.call.allowed"), 1);
+    ck_assert_uint_eq(acp_count(got, "\"name\":\"Read\",\"summary\":\"a.c\""), 4);
 }
 END_TEST
 

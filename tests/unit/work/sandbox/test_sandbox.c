@@ -55,7 +55,7 @@ static int run(const struct sandbox_view *wanted, const char **ret_out)
     int kept[SANDBOX_KEPT_MAX];
     const struct proc_spec spec = {
         .argv = sandbox_argv(sandbox, &view, &kit.arena), .env = env, .keep_fds = kept};
-    sandbox_kept(&view, kept);
+    sandbox_kept(sandbox, &view, kept);
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, 65536);
     struct proc_result result;
@@ -148,6 +148,19 @@ START_TEST(a_command_inherits_nothing_but_its_standard_descriptors)
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC); /* What the test has. */
     ck_assert_int_eq(inside("cd /proc/$$/fd && echo *", false, &out), 0);
     ck_assert_str_eq(out, "0 1 2 3\n"); /* The last is the directory that the shell reads. */
+}
+END_TEST
+
+/* The kernel may refuse to execute a file in memory: then drover is its own `inside`. */
+START_TEST(a_command_starts_through_the_small_program_or_through_drover)
+{
+    const char *out;
+    ck_assert(kit.site.sandbox.small);
+    ck_assert_int_eq(inside("echo small", false, &out), 0);
+    ck_assert_str_eq(out, "small\n");
+    kit.site.sandbox.small = false;
+    ck_assert_int_eq(inside("echo whole", false, &out), 0);
+    ck_assert_str_eq(out, "whole\n");
 }
 END_TEST
 
@@ -493,6 +506,7 @@ Suite *sandbox_suite(void)
     tcase_add_loop_test(tests, the_walls_hold, 0, 2 * (int)COUNT_OF(attempts));
     tcase_add_test(tests, system_files_are_as_they_are_outside);
     tcase_add_test(tests, a_command_inherits_nothing_but_its_standard_descriptors);
+    tcase_add_test(tests, a_command_starts_through_the_small_program_or_through_drover);
     tcase_add_test(tests, nothing_is_left_outside);
     tcase_add_test(tests, the_network_is_there_only_when_allowed);
     tcase_add_test(tests, a_script_in_tmp_that_the_command_names_is_there);

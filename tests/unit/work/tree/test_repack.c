@@ -1,4 +1,5 @@
 /* test_repack.c - mirrors with many packs get one; nothing in them is lost. */
+#include "base/clock.h"
 #include "base/fd.h"
 #include "forge/git/git.h"
 #include "tests/unit/suites.h"
@@ -6,6 +7,7 @@
 #include "work/tree/repack.h"
 #include "work/tree/worktree.h"
 #include <stdlib.h>
+#include <string.h>
 
 static struct kit kit;
 
@@ -97,6 +99,41 @@ START_TEST(a_stop_leaves_all_of_them)
 }
 END_TEST
 
+static bool has_object(const char *repository, const char *commit)
+{
+    return strcmp(
+               kit_sh(&kit, "git -C %s cat-file -e %s && echo yes || echo no", repository, commit),
+               "yes") == 0;
+}
+
+START_TEST(what_deleted_snapshots_have_left_is_removed_after_a_day)
+{
+    const char *path = arena_printf(&kit.arena, "%s/mirrors/x.snapshots.git", kit.work_dir);
+    const char *kept = kit_sh(&kit,
+                              "mkdir -p %s && git -C %s init -q --bare && cd %s && export "
+                              "GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a "
+                              "GIT_COMMITTER_EMAIL=a@b && tree=$(git mktree </dev/null) && "
+                              "git update-ref refs/drover/snapshots/r/1-1 $(git commit-tree -m one "
+                              "$tree) && git rev-parse refs/drover/snapshots/r/1-1",
+                              path, path, path);
+    const char *gone = kit_sh(&kit,
+                              "cd %s && export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b "
+                              "GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b && git commit-tree -m "
+                              "two $(git mktree </dev/null)",
+                              path);
+    const struct clock clock = clock_real();
+    struct repack repack = {.work_dir = kit.work_dir, .now_us = clock_now_us(&clock)};
+    ck_assert_int_eq(repack_snapshots(&repack), 1);
+    ck_assert_msg(has_object(path, gone), "it may just be on its way to a ref");
+    ck_assert_int_eq(repack_snapshots(&repack), 0); /* Once a day. */
+    (void)kit_sh(&kit, "find %s -exec touch -d '3 days ago' {} + && rm %s/drover-packed", path,
+                 path);
+    ck_assert_int_eq(repack_snapshots(&repack), 1);
+    ck_assert(!has_object(path, gone) && has_object(path, kept));
+    ck_assert_int_eq(repack_snapshots(&repack), 0);
+}
+END_TEST
+
 Suite *repack_suite(void)
 {
     Suite *suite = suite_create("repack");
@@ -105,6 +142,7 @@ Suite *repack_suite(void)
     tcase_add_test(mirrors, a_mirror_with_many_packs_gets_one_and_keeps_every_object);
     tcase_add_test(mirrors, one_that_a_step_changes_is_left_for_the_next_time);
     tcase_add_test(mirrors, a_stop_leaves_all_of_them);
+    tcase_add_test(mirrors, what_deleted_snapshots_have_left_is_removed_after_a_day);
     suite_add_tcase(suite, mirrors);
     return suite;
 }

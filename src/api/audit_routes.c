@@ -1,0 +1,128 @@
+#include "api/audit_routes.h"
+#include "base/str.h"
+
+/* To add one: a row here for a new row in routes.c, and a line in docs/OPERATIONS.md. */
+static const struct audit_route table[] = {
+    {"/v1/tasks", "task.submit", HTTP_POST, false},
+    {"/v1/tasks/{id}/cancel", "task.cancel", HTTP_POST, false},
+    {"/v1/tasks/{id}/retry", "task.retry", HTTP_POST, false},
+    {"/v1/batches", "batch.submit", HTTP_POST, false},
+    {"/v1/batches/{id}/pause", "batch.pause", HTTP_POST, false},
+    {"/v1/batches/{id}/resume", "batch.resume", HTTP_POST, false},
+    {"/v1/batches/{id}/cancel", "batch.cancel", HTTP_POST, false},
+    {"/v1/runs/{id}/messages", "run.message", HTTP_POST, false},
+    {"/v1/runs/{id}/pause", "run.pause", HTTP_POST, false},
+    {"/v1/runs/{id}/resume", "run.resume", HTTP_POST, false},
+    {"/v1/runs/{id}/questions", "run.ask", HTTP_POST, false},
+    {"/v1/runs/{id}/credential", "run.credential", HTTP_POST, false},
+    {"/v1/questions/{id}/answer", "question.answer", HTTP_POST, false},
+    {"/v1/repositories/{name}", "repository.set", HTTP_PUT, false},
+    {"/v1/repositories/{name}", "repository.remove", HTTP_DELETE, false},
+    {"/v1/repositories/{name}/quarantine", "repository.quarantine", HTTP_POST, false},
+    {"/v1/repositories/{name}/release", "repository.release", HTTP_POST, false},
+    {"/v1/approvals/{id}/approve", "approval.approve", HTTP_POST, false},
+    {"/v1/approvals/{id}/reject", "approval.reject", HTTP_POST, false},
+    {"/v1/pull-requests/{id}/merge", "pr.merge", HTTP_POST, false},
+    {"/v1/pull-requests/{id}/close", "pr.close", HTTP_POST, false},
+    {"/v1/pull-requests/{id}/follow", "pr.follow", HTTP_POST, false},
+    {"/v1/pull-requests/{id}/leave", "pr.leave", HTTP_POST, false},
+    {"/v1/pull-requests/{id}/train", "pr.enter_train", HTTP_POST, false},
+    {"/v1/pull-requests/{id}/train", "pr.leave_train", HTTP_DELETE, false},
+    {"/v1/issues", "issue.open", HTTP_POST, false},
+    {"/v1/issues/{number}/comments", "issue.comment", HTTP_POST, false},
+    {"/v1/issues/{number}/close", "issue.close", HTTP_POST, false},
+    {"/v1/issues/{number}/reopen", "issue.reopen", HTTP_POST, false},
+    {"/v1/issues/{number}/labels", "issue.label", HTTP_POST, false},
+    {"/v1/memories/{id}", "memory.remove", HTTP_DELETE, false},
+    {"/v1/notifications/{name}/test", "notification.test", HTTP_POST, false},
+    {"/v1/agents", "agent.register", HTTP_POST, false},
+    {"/v1/agents/{id}/launch", "agent.launch", HTTP_POST, false},
+    {"/v1/agents/{id}/kill", "agent.kill", HTTP_POST, false},
+    {"/v1/agents/{id}", "agent.remove", HTTP_DELETE, false},
+    {"/v1/jobs/agent-token", "agent.token", HTTP_POST, false},
+    {"/v1/dead-letters/replay", "dead_letter.replay", HTTP_POST, false},
+    {"/v1/dead-letters/archive", "dead_letter.archive", HTTP_POST, false},
+    {"/v1/dead-letters/purge", "dead_letter.purge", HTTP_POST, false},
+    {"/v1/queues/{name}", "queue.set", HTTP_PUT, false},
+    {"/v1/queues/{name}/pause", "queue.pause", HTTP_POST, false},
+    {"/v1/queues/{name}/resume", "queue.resume", HTTP_POST, false},
+    {"/v1/sagas", "saga.start", HTTP_POST, false},
+    {"/v1/sagas/{id}/cancel", "saga.cancel", HTTP_POST, false},
+    {"/v1/breakers/{name}", "breaker.set", HTTP_PUT, false},
+    {"/v1/breakers/{name}/reset", "breaker.reset", HTTP_POST, false},
+    {"/v1/breakers/{name}/trip", "breaker.trip", HTTP_POST, false},
+    {"/v1/accounts/{name}/park", "account.park", HTTP_POST, false},
+    {"/v1/accounts/{name}/resume", "account.resume", HTTP_POST, false},
+    {"/v1/subscriptions/{name}", "subscription.set", HTTP_PUT, false},
+    {"/v1/subscriptions/{name}", "subscription.remove", HTTP_DELETE, false},
+    {"/v1/schedules/{name}", "schedule.set", HTTP_PUT, false},
+    {"/v1/schedules/{name}", "schedule.remove", HTTP_DELETE, false},
+    {"/v1/schedules/{name}/run", "schedule.run", HTTP_POST, false},
+    {"/v1/tokens", "token.create", HTTP_POST, false},
+    {"/v1/tokens/{id}", "token.revoke", HTTP_DELETE, false},
+    {"/v1/schemas/{name}", "schema.set", HTTP_PUT, false},
+    {"/v1/schemas/{name}", "schema.remove", HTTP_DELETE, false},
+    {"/v1/sinks/{name}", "sink.set", HTTP_PUT, false},
+    {"/v1/sinks/{name}", "sink.remove", HTTP_DELETE, false},
+    {"/v1/sinks/{name}/pause", "sink.pause", HTTP_POST, false},
+    {"/v1/sinks/{name}/resume", "sink.resume", HTTP_POST, false},
+    {"/v1/sinks/{name}/dead-letters/replay", "sink.replay", HTTP_POST, false},
+    {"/v1/sinks/{name}/dead-letters/discard", "sink.discard", HTTP_POST, false},
+    {"/v1/consumers/{name}", "consumer.set", HTTP_PUT, false},
+    {"/v1/consumers/{name}", "consumer.remove", HTTP_DELETE, false},
+    {"/v1/consumers/{name}/seek", "consumer.seek", HTTP_POST, false},
+    {"/v1/backup", "backup.make", HTTP_GET, false},
+
+    /* The job path, and messages between programs. */
+    {"/v1/jobs", "job.enqueue", HTTP_POST, true},
+    {"/v1/jobs/lease", "job.lease", HTTP_POST, true},
+    {"/v1/jobs/heartbeat", "job.heartbeat", HTTP_POST, true},
+    {"/v1/jobs/progress", "job.progress", HTTP_POST, true},
+    {"/v1/jobs/complete", "job.complete", HTTP_POST, true},
+    {"/v1/jobs/fail", "job.fail", HTTP_POST, true},
+    {"/v1/jobs/release", "job.release", HTTP_POST, true},
+    {"/v1/jobs/run-token", "job.run_token", HTTP_POST, true},
+    {"/v1/jobs/forge-access", "job.forge_access", HTTP_POST, true},
+    {"/v1/jobs/app-deliveries", "job.app_deliveries", HTTP_POST, true},
+    {"/v1/jobs/{id}/questions", "job.ask", HTTP_POST, true},
+    {"/v1/jobs/{id}/questions/{question}", "job.withdraw", HTTP_DELETE, true},
+    {"/v1/claims", "claim.take", HTTP_POST, true},
+    {"/v1/claims/{id}/heartbeat", "claim.heartbeat", HTTP_POST, true},
+    {"/v1/claims/{id}/complete", "claim.complete", HTTP_POST, true},
+    {"/v1/claims/{id}/fail", "claim.fail", HTTP_POST, true},
+    {"/v1/agents/{id}/heartbeat", "agent.heartbeat", HTTP_POST, true},
+    {"/v1/workers", "worker.announce", HTTP_POST, true},
+    {"/v1/events", "event.append", HTTP_POST, true},
+    {"/v1/artifacts/{sha256}", "artifact.put", HTTP_PUT, true},
+    {"/v1/breakers/{name}/acquire", "breaker.acquire", HTTP_POST, true},
+    {"/v1/breakers/{name}/report", "breaker.report", HTTP_POST, true},
+    {"/v1/topics/{topic}/publish", "topic.publish", HTTP_POST, true},
+    {"/v1/topics/{topic}/request", "topic.request", HTTP_POST, true},
+    {"/v1/replies/{id}", "topic.reply", HTTP_POST, true},
+    {"/v1/webhooks/{forge}", "webhook.receive", HTTP_POST, true},
+    {"/v1/interactions/slack", "interaction.slack", HTTP_POST, true},
+
+    /* What a tool of MCP does is recorded as the route that it calls. */
+    {"/mcp", "mcp.call", HTTP_POST, true},
+    {"/mcp", "mcp.end", HTTP_DELETE, true},
+    {"/v1/consumers/{name}/ack", "consumer.ack", HTTP_POST, true},
+    {"/v1/consumers/{name}/processed", "consumer.processed", HTTP_POST, true},
+    {"/v1/audit/verify", "audit.verify", HTTP_POST, true},
+    {"/v1/schemas/validate", "schema.validate", HTTP_POST, true},
+    {"/v1/schemas/check", "schema.check", HTTP_POST, true},
+    {"/v1/whatif", "history.whatif", HTTP_POST, true},
+};
+
+const struct audit_route *audit_routes_all(size_t *ret_count)
+{
+    *ret_count = COUNT_OF(table);
+    return table;
+}
+
+const struct audit_route *audit_route_of(const struct route *route)
+{
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        if (table[i].method == route->method && text_same(table[i].pattern, route->pattern))
+            return &table[i];
+    return NULL;
+}
