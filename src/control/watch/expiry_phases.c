@@ -27,7 +27,7 @@ enum {
     SPACE_PAGES = 512,
     SPACE_KEPT_MIN = 256,
     SPACE_KEPT_SHARE = 50, /* Free pages that are kept, for what comes: a fiftieth. */
-    SETTLED_TRIES = 50,
+    SETTLED_TRIES = 600,   /* A minute, then the log is left to the next round. */
 };
 #define BUDGET_BUSY_US (3 * US_PER_MS)
 #define BUDGET_US      (20 * US_PER_MS)
@@ -195,6 +195,7 @@ static enum rc do_limits(struct expiry_round *round, bool *ret_done, struct err 
     enum rc rc = settled_last(round->db, &round->settled, err);
     *ret_done = rc == RC_OK || ++round->settled_tries >= SETTLED_TRIES;
     if (rc == RC_BUSY) { /* A transaction is open that may hold events. */
+        round->wait_us = EXPIRY_SETTLE_US;
         round->settled_seq = 0;
         err_clear(err);
         return RC_OK;

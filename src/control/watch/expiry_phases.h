@@ -27,6 +27,8 @@ enum expiry_phase {
     EXPIRY_PHASE_COUNT
 };
 enum { EXPIRY_GOING_MAX = 64 }; /* Tasks of one command. */
+/* Until the next step, while a transaction is open that may hold events. */
+#define EXPIRY_SETTLE_US (100 * US_PER_MS)
 
 struct expiry_round {
     /* Set before it begins; none is owned. */
@@ -44,6 +46,7 @@ struct expiry_round {
     enum expiry_phase phase; /* The caller moves it on when a phase is done. */
     struct arena arena;      /* Of one step. */
     int64_t spent_us;        /* Of the lane's time, by commands; the caller sets it to 0. */
+    int64_t wait_us;         /* Set by a step that waits for others; the caller sets it to 0. */
     struct id before;        /* Tasks: those with smaller ids are next. */
     struct id going[EXPIRY_GOING_MAX]; /* Their time is over. */
     size_t going_count;

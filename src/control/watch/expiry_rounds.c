@@ -121,12 +121,14 @@ int64_t expiry_rounds_step(struct expiry_rounds *rounds)
     if (!take_turn(rounds, &wait_us))
         return wait_us;
     int64_t begun_us = clock_mono_us();
-    round->spent_us = 0;
+    round->spent_us = round->wait_us = 0;
     enum rc rc = expiry_phase_step(round, &done, &err);
     if (rc != RC_OK)
         return trouble(rounds, rc, &err);
     if (done)
         next_phase(rounds);
+    if (round->wait_us > 0)
+        return round->wait_us;
     /* A command that waits for others takes long, and costs them nothing meanwhile. */
     int64_t took_us = clock_mono_us() - begun_us;
     if (round->spent_us > 0 && took_us > 2 * round->spent_us)
