@@ -21,7 +21,8 @@ struct conductor {
     struct db *db; /* NULL until first used. */
     struct arena arena;
     bool loaded;
-    bool begins;           /* It has no place in the store yet. */
+    bool begins;           /* It has no place in the store yet: */
+    struct settled end;    /* what is known of the log's end, where it begins. */
     int64_t stored_seq;    /* Its place in the store. */
     struct settled cursor; /* How far it has read. */
     int64_t saved_us;      /* When the place was stored last, */
@@ -47,12 +48,12 @@ static void log_store(struct conductor *conductor, enum rc rc, const struct err 
 
 /* ---- its place ---- */
 
+/* While transactions are open it is called again, with what it knows. */
 static enum rc find_end(struct conductor *conductor, int64_t *ret_seq, struct err *err)
 {
-    struct settled end = {0};
-    enum rc rc = settled_last(conductor->db, &end, err);
+    enum rc rc = settled_last(conductor->db, &conductor->end, err);
     if (rc == RC_OK)
-        *ret_seq = end.after_seq;
+        *ret_seq = conductor->end.after_seq;
     return rc;
 }
 
@@ -76,6 +77,7 @@ static enum rc load(struct conductor *conductor, struct err *err)
     err_clear(err);
     conductor->stored_seq = seq;
     conductor->cursor = (struct settled){.after_seq = seq};
+    conductor->end = (struct settled){0};
     conductor->swept_us = 0;
     conductor->loaded = true;
     return RC_OK;
