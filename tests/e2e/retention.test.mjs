@@ -16,10 +16,17 @@ const DAY = 24 * 3600;
 const retention = (server) => server.get('/v1/retention');
 const metric = (text, name) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 
+// Events that a reader has not had yet stay until the next round, an hour later.
+function untilConductorRead(server) {
+    return until('the Conductor to have read the log', async (note) =>
+        note(await server.get('/v1/consumers/conductor')).lag === 0);
+}
+
 // The same server, so many days later; a round has passed when it comes back.  The newest event of
 // the log stays, so it is one of no task.
 async function later(server, days) {
     await server.configure('acme/newest', { url: '/srv/git/x.git', agent: { command: ['true'] } });
+    await untilConductorRead(server);
     await server.stop();
     server.env = { ...server.env, ...skewedBy(days * DAY) };
     await server.start();
@@ -206,6 +213,7 @@ on('sqlite', describe)('retention', { concurrency: 3 }, () => {
                 return taskId;
             }));
             await server.configure('acme/newest', repo.document);
+            await untilConductorRead(server);
             await server.stop();
             server.env = { ...server.env, ...skewedBy(91 * DAY) };
             let kills = 0;
